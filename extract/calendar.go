@@ -2,10 +2,10 @@ package extract
 
 import "time"
 
-// Windows are cut at boundaries of the calendar. These do not depend on where a
-// range begins or ends, so two runs with different ranges cut at the same times.
+// Windows are cut at boundaries of the calendar. These boundaries do not depend on
+// where a range begins or ends, so two runs with different ranges cut at the same times.
 
-// Unit is the calendar unit of a partition. A plan always cuts at its boundaries.
+// Unit is the calendar unit of a partition. A plan always cuts windows at the unit's boundaries.
 type Unit uint8
 
 // The units.
@@ -16,7 +16,7 @@ const (
 	UnitYear
 )
 
-// step returns a step with the boundaries of the unit. For UnitNone it is auto, which has none.
+// step returns a step with the boundaries of the unit. For UnitNone the step is auto, without any.
 func (u Unit) step() Step {
 	return [...]Step{UnitDay: {Days: 1}, UnitMonth: {Months: 1}, UnitYear: {Months: 12}}[u]
 }
@@ -45,8 +45,8 @@ func (u Unit) Spans(w Window) int {
 	return int(u.step().index(w.To.Add(-time.Second))-u.step().index(w.From)) + 1
 }
 
-// tile divides a window at the boundaries of all steps; auto has none. It
-// stops after more than maxWindows windows.
+// tile divides the window rest at the boundaries of all steps; an auto step has no boundaries.
+// tile stops after more than maxWindows windows.
 func tile(rest Window, steps ...Step) (ws []Window) {
 	for rest.From.Before(rest.To) && len(ws) <= maxWindows {
 		next := rest
@@ -60,12 +60,12 @@ func tile(rest Window, steps ...Step) (ws []Window) {
 	return ws
 }
 
-// Epoch is before the date of any result. It is the lower bound to halve a
-// window without one, or to leave out undated results.
+// Epoch is before the date of any result. It is the lower bound where a window
+// without one is halved, or where results without a date are to be left out.
 var Epoch = time.Date(1970, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// levels holds the calendar units for halving, from 64 years to a second, as
-// functions that return the first boundary after t. Each unit's boundaries are
+// levels holds the calendar units for halving windows, from 64 years to a second, as
+// functions that return the first boundary after t. Each unit's boundaries are also
 // boundaries of all finer units, so the cuts form a tree.
 var levels = [...]func(t time.Time) time.Time{
 	years(64), years(32), years(16), years(8), years(4), years(2), years(1),
@@ -81,7 +81,7 @@ func months(n int) func(t time.Time) time.Time { return Step{Months: n}.next }
 
 func seconds(n int) func(t time.Time) time.Time { return Step{Seconds: n}.next }
 
-// days returns boundaries within the month, on day 1, 1+n, 1+2n and so on.
+// days returns a function for the boundaries within a month, on day 1, 1+n, 1+2n and so on.
 func days(n int) func(t time.Time) time.Time {
 	return func(t time.Time) time.Time {
 		next := time.Date(t.Year(), t.Month(), (t.Day()-1)/n*n+n+1, 0, 0, 0, 0, time.UTC)

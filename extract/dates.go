@@ -11,17 +11,17 @@ import (
 
 // A service may ignore fs_min_date or fs_max_date, and answer each window with
 // results from outside it. No column proves that, because the specification
-// does not say by which date the service filters. The proof is a result that
-// comes in two windows which have no time in common, when it is asked for in both again.
+// does not say by which date the service filters. The proof is a result that comes in two
+// windows which have no time in common, also when formetl asks for it in both once more.
 
 // mostDateChecks is how often a reader checks a result whose dates lie outside its
 // window. A service may filter by a date that it does not show.
 const mostDateChecks = 2
 
-// checkDates looks for a result whose dates all lie outside the window, and asks for it in
-// the window of its dates. A page without such a result costs no request. Windows that are
-// read side by side wait for each other's check: one that fails ends the run, and the others
-// need no requests.
+// checkDates looks for a result whose dates all lie outside the window, and asks for that result
+// in the window of its dates. A page without such a result costs no request. Windows that are
+// read side by side make this check one after the other: a check that fails ends the run, and
+// the other windows then need no requests.
 func (w *WindowReader) checkDates(ctx context.Context, p *page.Page) error {
 	r := w.reader
 	if w.window == (Window{}) {
@@ -41,8 +41,8 @@ func (w *WindowReader) checkDates(ctx context.Context, p *page.Page) error {
 }
 
 // ProveDates asks for a result in two windows that share no time. It returns a
-// *BreachError if both hold it: the service ignores dates. A result that moved between
-// the requests is asked for once more, because it does not move back.
+// *BreachError if both windows hold the result: the service ignores dates. The first window is
+// asked for twice, because a result may have moved between the requests, but does not move back.
 func (r *Reader) ProveDates(ctx context.Context, id int64, one, other Window) error {
 	// Bounds may be coarser than dates, so that adjacent windows share a second (API v2).
 	first, second := one.bounded(), other.bounded()
@@ -63,7 +63,7 @@ func (r *Reader) ProveDates(ctx context.Context, id int64, one, other Window) er
 	}
 }
 
-// holds tells whether a window holds a result.
+// holds tells whether the service returns the result with this id in a window.
 func (r *Reader) holds(ctx context.Context, w Window, id int64) (there bool, err error) {
 	q := r.common
 	q.Window, q.IDs = w, IDRange{id, id}
@@ -75,7 +75,7 @@ func (r *Reader) holds(ctx context.Context, w Window, id int64) (there bool, err
 	return slices.Contains(p.IDs(), id), nil
 }
 
-// farthest is later than all results.
+// farthest is later than the date of any result.
 var farthest = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // bounded returns the window with bounds at both ends. A result without a date may match
@@ -95,7 +95,7 @@ func (w Window) bounded() Window {
 func (w *WindowReader) stray(p *page.Page) (i int, elsewhere Window) {
 	dated := make([]bool, len(p.Fields)) // metas that are dates
 	for i, f := range p.Fields {
-		dated[i] = f.Kind == page.KindMeta && page.IsDate(f.ID) && f.ID != page.MetaUpdate // an edit of today moves no result
+		dated[i] = f.Kind == page.KindMeta && page.IsDate(f.ID) && f.ID != page.MetaUpdate // an edit changes this date alone
 	}
 	from, to := onWire(w.window.From, ""), onWire(w.window.To, "9999") // dates are compared as text
 	for i := range p.Len() {
@@ -128,8 +128,8 @@ func (w *WindowReader) stray(p *page.Page) (i int, elsewhere Window) {
 	return -1, Window{}
 }
 
-// beside returns all time after the window, or all time from Epoch to the
-// window. Epoch keeps out undated results, which may match an upper bound alone.
+// beside returns all time after the window, or all time from Epoch to the window's beginning;
+// false if there is neither. Epoch keeps out undated results, which may match an upper bound alone.
 func (w *WindowReader) beside(later bool) (beside Window, ok bool) {
 	before, after := w.window.From.After(Epoch), !w.window.To.IsZero()
 	switch {

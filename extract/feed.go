@@ -13,7 +13,7 @@ import (
 )
 
 // The results in the order of their last change, newest first, are a feed of
-// changes. It is one query: fs_sort=date_update, descending, without any bound.
+// changes. Each page of the feed is one query: fs_sort=date_update, descending, without any bound.
 // A service may ignore fs_sort, and rows may shift between two pages. So the order
 // of the answers is checked, and the pages overlap.
 
@@ -23,21 +23,21 @@ const UpdateMeta = page.MetaUpdate
 
 // Bounds of one reading of the feed.
 const (
-	mostFeedPages = 20 // more changes cost more than the feed saves
+	mostFeedPages = 20 // a feed of more pages costs more requests than it saves
 	feedTries     = 6  // how often a feed whose rows shifted begins again
-	leastFeedPage = 7  // shorter pages that overlap may not reach beyond what is known
+	leastFeedPage = 7  // shorter pages that overlap may show no row beyond the known rows
 )
 
 // Change is one result of the feed.
 type Change struct {
 	ID int64
-	At time.Time // its date_update, wall-clock time of the service's clock
-	// Dates are its other dates, the latest first. One of them is probably the
-	// date that the service filters by.
+	At time.Time // the result's date_update, wall-clock time of the service's clock
+	// Dates are the result's dates other than date_update, the latest first. One of them is
+	// probably the date that the service filters by.
 	Dates []time.Time
 }
 
-// Same tells whether two entries of the feed are of one change.
+// Same tells whether two entries of the feed show the same change of the same result.
 func (c Change) Same(o Change) bool { return c.ID == o.ID && c.At.Equal(o.At) }
 
 // Feed holds the results of a form that changed last.
@@ -48,7 +48,7 @@ type Feed struct {
 	Apart bool
 }
 
-// Newest returns the time of the newest change. It is zero if there is none.
+// Newest returns the time of the newest change in the feed. It is zero if the feed is empty.
 func (f *Feed) Newest() (newest time.Time) {
 	if len(f.Changes) > 0 {
 		newest = f.Changes[0].At
@@ -59,8 +59,8 @@ func (f *Feed) Newest() (newest time.Time) {
 // FeedError says why the feed does not tell what changed.
 type FeedError struct {
 	Problem string
-	// Sorts is set if the service sorts, and only this reading failed. Newest is
-	// then the time of the newest change.
+	// Sorts is set if the service sorts by date_update, and only this reading of the feed failed.
+	// Newest is then the time of the newest change.
 	Sorts  bool
 	Newest time.Time
 }
@@ -68,13 +68,13 @@ type FeedError struct {
 // Error says what is wrong with the feed.
 func (e *FeedError) Error() string { return e.Problem }
 
-// ExitCode is 65: because the answers do not hold what was asked for.
+// ExitCode is 65: the service's answers are not what was asked for.
 func (e *FeedError) ExitCode() int { return 65 }
 
-// ReadFeed reads the feed of the results that a query asks for, by its window, search and
-// view, back to the time that since returns for its newest change. ReadFeed
-// returns all changes since then, and further ones of the last page. The error is
-// a *FeedError if the feed does not tell what changed.
+// ReadFeed reads the feed of the results that the window, search and view of a query select. It
+// reads back to the time that the function since returns when given the time of the newest change.
+// ReadFeed returns all changes from that time on, and the older ones of the last page. The error
+// is a *FeedError if the feed does not tell what changed.
 func ReadFeed(ctx context.Context, s Service, form string, of ResultsQuery, since func(newest time.Time) time.Time) (*Feed, error) {
 	feed, most := &Feed{}, s.PageSize()
 	for tries := 0; tries < feedTries; tries++ {
@@ -82,7 +82,7 @@ func ReadFeed(ctx context.Context, s Service, form string, of ResultsQuery, sinc
 		if errors.Is(err, errShifted) {
 			continue
 		}
-		if transport.TooHeavy(err) { // Reader.serve does the same
+		if transport.TooHeavy(err) { // ask for fewer results, as Reader.serve does
 			if err := servesOne(ctx, s, form); err != nil {
 				return nil, err
 			}
@@ -95,8 +95,8 @@ func ReadFeed(ctx context.Context, s Service, form string, of ResultsQuery, sinc
 		if err != nil {
 			return nil, err
 		}
-		// Results that changed while several pages were read are on top now. The
-		// feed is whole once a single page reaches what was read before.
+		// Results that changed while several pages were read are on top now, so the feed is read
+		// again. It is whole once its first page reaches back to the newest change known before.
 		feed.Apart = feed.Apart || proof
 		feed.Changes = merged(rows, feed.Changes)
 		if pages <= 1 {
@@ -111,9 +111,9 @@ func ReadFeed(ctx context.Context, s Service, form string, of ResultsQuery, sinc
 // errShifted means that a page of the feed does not continue the page before.
 var errShifted = errors.New("the rows of the feed shifted")
 
-// readFeedOnce reads the feed once. It returns the rows in their order, whether a
-// page proves that the service sorts, and how many pages there were. most is how many
-// results a page holds.
+// readFeedOnce reads the feed once. It returns the rows in their order, whether the order of a
+// page proves that the service sorts, and the number of pages. most is the number of results
+// that a page is asked for.
 func readFeedOnce(ctx context.Context, s Service, form string, of ResultsQuery, most int, since func(time.Time) time.Time) (rows []Change, proof bool, pages int, err error) {
 	var floor time.Time
 	size := most
@@ -125,7 +125,7 @@ func readFeedOnce(ctx context.Context, s Service, form string, of ResultsQuery, 
 		switch {
 		case of.Limit > 0:
 		case len(rows) <= 2:
-			of.Limit, of.Page = len(rows), 2 // an empty page shows that these are all
+			of.Limit, of.Page = len(rows), 2 // an empty second page ends the list
 		default:
 			return nil, false, pages, &FeedError{Problem: fmt.Sprintf("the list of changes comes in pages of %d", size), Sorts: true, Newest: rows[0].At}
 		}
@@ -158,9 +158,10 @@ func readFeedOnce(ctx context.Context, s Service, form string, of ResultsQuery, 
 	}
 }
 
-// following returns limit and number of the page that begins with some of the last rows that
-// are known, and reaches farthest beyond them. The limit is at most size, the length of the
-// first page, so that it is surely honoured. It is 0 if there is no such page.
+// following chooses the next page of the feed: it begins with some of the last of the known
+// rows, and reaches farthest beyond them. following returns the page's limit and number. The
+// limit is at most size, the length of the first page, so that the service surely honours it.
+// The limit is 0 if there is no such page.
 func following(known, size int) (limit, number int) {
 	fresh := 0
 	for overlap := 1; overlap < known && overlap+fresh < size; overlap++ {
@@ -174,8 +175,8 @@ func following(known, size int) (limit, number int) {
 	return limit, number
 }
 
-// overlapOf returns how many rows at the beginning of a page are those at the end
-// of the rows before. It returns 0 if there are none, or if they differ.
+// overlapOf returns how many rows at the beginning of a page repeat the last of the
+// rows before. It returns 0 if the page repeats none, or if rows between them differ.
 func overlapOf(before, rows []Change) int {
 	at := -1
 	if len(rows) > 0 {
@@ -191,7 +192,7 @@ func overlapOf(before, rows []Change) int {
 	return n
 }
 
-// merged returns the changes of both lists, newest first, and each result once.
+// merged returns the changes of all lists, newest first, each result once with its last change.
 func merged(lists ...[]Change) []Change {
 	all := slices.Concat(lists...)
 	slices.SortStableFunc(all, func(a, b Change) int { return b.At.Compare(a.At) })
@@ -205,7 +206,8 @@ func merged(lists ...[]Change) []Change {
 
 // feedPage asks for one page of the feed. Every row must carry the time of its
 // change, and the times must be in the order that was asked for. proof tells
-// whether neither ids nor other dates explain that order.
+// whether the page is sorted neither by ids nor by other dates, which shows that the service
+// sorts by the time of the change.
 func feedPage(ctx context.Context, s Service, form string, q ResultsQuery) (rows []Change, proof bool, err error) {
 	p, err := s.Results(ctx, form, q)
 	if e, ok := errors.AsType[*transport.ServiceError](err); ok && e.Code == transport.CodeInvalidValue {
@@ -230,7 +232,7 @@ func feedPage(ctx context.Context, s Service, form string, q ResultsQuery) (rows
 	return rows, apart(p, UpdateMeta), nil
 }
 
-// ChangesOf returns the last change of each result of a page, in its order. At is
+// ChangesOf returns the last change of each result of a page, in the page's order. At is
 // zero for a result that carries no date_update.
 func ChangesOf(p *page.Page) []Change {
 	changes := make([]Change, p.Len())
@@ -260,8 +262,8 @@ func changeOf(p *page.Page, i int) Change {
 	return c
 }
 
-// apart tells whether neither ids nor dates explain the order of a page. It leaves
-// out the meta by which the page was asked to be sorted.
+// apart tells whether a page is sorted neither by ids nor by any date. It leaves out the meta
+// except, by which the page was asked to be sorted.
 func apart(p *page.Page, except string) bool {
 	ids := p.IDs()
 	if ordered(ids) {
@@ -310,8 +312,8 @@ func OldestChange(ctx context.Context, s Service, form string) (Change, error) {
 }
 
 // Check compares the feed with the result that changed first. Results without a
-// date_update are at one end of the order, and the feed shows the other. Check
-// returns a *FeedError if the service does not keep the order.
+// date_update come first or last in the order, and the feed shows the other end. Check returns
+// a *FeedError if the result that changed first changed later than the end of the feed.
 func (f *Feed) Check(oldest Change) error {
 	if n := len(f.Changes); n > 0 && oldest.At.After(f.Changes[n-1].At) {
 		return &FeedError{Problem: "the service ignores fs_sort or fs_sort_direction"}
@@ -324,7 +326,7 @@ func (f *Feed) Check(oldest Change) error {
 var witnesses = []string{"user_ip", page.MetaStatus}
 
 // FindWitness looks for a meta whose order proves that the service sorts by
-// metas. It takes one or two requests, and returns "" if there is no proof.
+// metas: one of witnesses. It takes one or two requests, and returns "" if no meta proves it.
 func FindWitness(ctx context.Context, s Service, form string) (string, error) {
 	for _, column := range witnesses {
 		q := ResultsQuery{Sort: column, Descending: true, Limit: s.PageSize(), Halved: true}
@@ -355,7 +357,7 @@ func FindWitness(ctx context.Context, s Service, form string) (string, error) {
 }
 
 // sortedBy tells whether a page is in descending order of a meta with several
-// values, and in no other order that is known.
+// values, and sorted neither by ids nor by dates.
 func sortedBy(p *page.Page, column string) bool {
 	field := slices.IndexFunc(p.Fields, func(f page.Field) bool { return f.Kind == page.KindMeta && f.ID == column })
 	if field < 0 {

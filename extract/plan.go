@@ -14,32 +14,33 @@ import (
 )
 
 const (
-	// DefaultTarget is the most results of an auto window if its counts are
+	// DefaultTarget is the most results of a window that auto plans, if the counts are
 	// right: forty pages of API v1.
 	DefaultTarget = 4000
 	// Unknown is the count of a window that was not counted.
 	Unknown    = -1
-	maxWindows = 1 << 20 // a plan of more windows is a mistake in the definition
+	maxWindows = 1 << 20 // a plan of more windows comes from a mistake in the definition
 )
 
-// Range is a span of time of one form, and how to divide it into windows.
+// Range is a span of time of one form's results, and how to divide it into windows.
 type Range struct {
-	Window    Window      // without an upper bound, auto plans one window
+	Window    Window      // the span; if it has no upper bound, auto plans one window
 	Step      Step        // auto or fixed
-	Partition Unit        // no window crosses its boundaries
+	Partition Unit        // no window crosses the unit's boundaries
 	Target    int         // most results of an auto window; 0 means DefaultTarget
 	Cuts      []time.Time // no window crosses these times, such as the start of the next run
 	Uncounted bool        // the plan sends no count requests
 	PageSize  int         // most results of a page; 0 means PageSize
-	Most      int64       // most requests that the plan may need; 0 means no bound
-	Finer     bool        // small windows are worth a tenth of the pages, not a fortieth
-	// Endless means that the results of the range are counted without its end. So more are
-	// counted than are read if some are dated later.
+	Most      int64       // most requests for counts that planning may send; 0 means no bound
+	Finer     bool        // auto may spend a count on each ten pages, not forty: smaller windows
+	// Endless means that the results of the range are counted without its upper bound. So the count
+	// is too high where results are dated later than the range ends.
 	Endless bool
 	// HasResult tells whether a window holds a result. Where nothing is counted, it serves to find
-	// the beginning of a range without one. If it is nil, such a range needs a beginning.
+	// the beginning of a range without a lower bound. If it is nil, such a range cannot be
+	// divided by a step or by partitions.
 	HasResult func(ctx context.Context, w Window) (bool, error)
-	// Unverified means that nobody compares what was read with counts. So a window
+	// Unverified means that what was read is not compared with counts afterwards. So a window
 	// counts as empty only if the service was asked for its own count.
 	Unverified bool
 }
@@ -51,7 +52,7 @@ func (r Range) pageSize() int64 { return int64(cmp.Or(r.PageSize, PageSize)) }
 type Planned struct {
 	Window Window
 	Count  int64 // results that the planner counted, Unknown if not counted
-	Group  int   // index into Plan.Groups; windows of a group were counted together
+	Group  int   // index into Plan.Groups; the windows of a group share one count
 }
 
 // Plan is the result of planning: the windows in which to read a range.
@@ -91,10 +92,10 @@ func (p *Plan) Pages() int64 {
 // Counter counts a form's results in a window.
 type Counter func(ctx context.Context, w Window) (int64, error)
 
-// NewPlan plans a range. It counts spans and halves them at calendar
-// boundaries. It halves spans with too many results for one window, and wide
-// spans with few results. It asks for a count only if that saves more requests
-// than it costs. Empty spans get windows with a count of 0.
+// NewPlan plans the windows of a range. It counts spans of time and halves them at calendar
+// boundaries: spans with too many results for one window, and wide spans with few results.
+// It asks for a count only if the count saves more requests than it costs. Empty spans get
+// windows with a count of 0.
 func NewPlan(ctx context.Context, r Range, count Counter) (*Plan, error) {
 	if r.Target <= 0 {
 		r.Target = DefaultTarget
@@ -151,15 +152,15 @@ type planner struct {
 	asked  atomic.Int64
 	total  int64 // results of the range, Unknown if not counted
 	groups []int64
-	begins time.Time // no counted result is earlier; zero if unknown or From is set
+	begins time.Time // no counted result is dated earlier; zero if unknown
 }
 
 // section is a part of the range that may still be halved.
 type section struct {
 	Window
-	lower  time.Time // if From is zero: no counted result is earlier
+	lower  time.Time // if From is zero: no counted result is dated earlier than this
 	n      int64
-	budget int64 // counts that may still be spent on sizing windows in it
+	budget int64 // count requests that may still be spent on halving this section
 }
 
 // whole returns the range as one section.
@@ -171,7 +172,7 @@ func (p *planner) whole() section {
 	return c
 }
 
-// span returns the section with a beginning: lower if From is zero.
+// span returns the section's window, beginning at lower if From is zero.
 func (c section) span() Window {
 	if c.From.IsZero() {
 		return Window{c.lower, c.To}
@@ -179,14 +180,14 @@ func (c section) span() Window {
 	return c.Window
 }
 
-// auto halves the range until every window is small enough. Equal data gives an equal plan:
-// only the counts of a section decide about its halves.
+// auto halves the range until every window is small enough. Equal data give an equal plan,
+// because only the counts of a section decide how it is halved.
 func (p *planner) auto(ctx context.Context) ([]Planned, error) {
-	// Each further cut costs one count and at most one half-filled page. With a
-	// budget of a fortieth of the pages, all requests stay below 1.05 times the
-	// pages plus three. The count of the verification is included.
+	// Each further cut costs one count and at most one half-filled page. With one cut for
+	// every forty pages, all requests together stay below 1.05 times the pages plus three,
+	// the counts of the verification included.
 	pagesPerCut := int64(40)
-	if p.Finer { // parts that are read again one by one are worth more
+	if p.Finer { // a tenth of the pages: single windows will be read again, see Range.Finer
 		pagesPerCut = 10
 	}
 	whole, size := p.whole(), p.pageSize()
@@ -199,8 +200,8 @@ func (p *planner) auto(ctx context.Context) ([]Planned, error) {
 			if c == nil {
 				return false, nil
 			}
-			// While results come and go, a difference may be wrong by a few. So the
-			// verification counts empty windows too, or else they are counted here.
+			// n may be a difference of two counts, and wrong by a few where results come and go.
+			// So the verification counts empty windows too; without it they are counted here.
 			c.n = max(0, n)
 			deeper := p.worthHalving(*c)
 			if c.n == 0 && !exact && p.Unverified {
@@ -225,8 +226,8 @@ func (p *planner) auto(ctx context.Context) ([]Planned, error) {
 	return p.windows(sections)
 }
 
-// divide halves a section, and counts the lower half. Without results that is nil for the first
-// section of a range without a beginning, and the upper one keeps no lower bound.
+// divide halves a section, and counts the lower half. An empty lower half of a section without a
+// beginning is returned as nil: the upper half then takes in its time, without a lower bound.
 func (p *planner) divide(ctx context.Context, c *section) (lower, upper *section, inLower int64, err error) {
 	middle, _ := halve(c.span())
 	lower, upper = &section{Window: Window{c.From, middle}, lower: c.lower}, &section{Window: Window{middle, c.To}}
@@ -244,8 +245,8 @@ func (p *planner) divide(ctx context.Context, c *section) (lower, upper *section
 	return lower, upper, inLower, nil
 }
 
-// windows turns the sections into windows. It cuts them at the boundaries of the
-// partitions, and joins empty neighbours.
+// windows turns the sections into windows: it cuts sections at the boundaries of the
+// partitions, and joins neighbouring sections without results.
 func (p *planner) windows(sections []section) ([]Planned, error) {
 	var ws []Planned
 	if first := sections[0]; first.From.IsZero() && first.lower.After(p.whole().lower) {
@@ -271,7 +272,7 @@ func (p *planner) windows(sections []section) ([]Planned, error) {
 	return p.cutAt(ws)
 }
 
-// cutAt splits each window that contains one of the times in Cuts, at that time.
+// cutAt splits each window that contains one of the times in Range.Cuts, at that time.
 func (p *planner) cutAt(ws []Planned) ([]Planned, error) {
 	for _, t := range p.Cuts {
 		i := slices.IndexFunc(ws, func(w Planned) bool {
@@ -296,8 +297,8 @@ func (p *planner) cutAt(ws []Planned) ([]Planned, error) {
 	return ws, nil
 }
 
-// worthHalving tells whether to halve a section: one of several partitions, or one above the
-// target while the budget lasts.
+// worthHalving tells whether to halve a section: one that spans several partitions and is worth
+// a count (worthAsking), or one with more results than Range.Target while its budget lasts.
 func (p *planner) worthHalving(c section) bool {
 	_, can := halve(c.span())
 	k := p.Partition.Spans(c.span())
@@ -313,7 +314,7 @@ func (p *planner) worthHalving(c section) bool {
 // worthAsking tells whether to halve a section of k partitions by a count, rather than
 // read each partition. It returns true if the section has no lower bound, is wide
 // (results may cluster), or has too many results per partition. It also returns true
-// if finding its few results costs less than a request for each partition.
+// if finding the section's few results costs less than a request for each partition.
 func (p *planner) worthAsking(c section, k int) bool {
 	const wide = 8
 	if c.From.IsZero() || k > wide || c.n/int64(k) > int64(p.Target) {
@@ -323,8 +324,9 @@ func (p *planner) worthAsking(c section, k int) bool {
 	return finding+float64(c.n) < float64(k)
 }
 
-// suspect looks at a half of a range without a beginning that ends before online forms
-// existed. If it holds all results, and the rest holds them too, the service ignores dates.
+// suspect looks at the lower half of a range without a beginning, if that half ends before online
+// forms existed. If it holds all results, and the upper half holds them too, the service ignores
+// dates: suspect returns a *BreachError.
 func (p *planner) suspect(ctx context.Context, lower Window, n int64) error {
 	if n == 0 || n < p.total || lower.To.Year() > 1995 {
 		return nil
@@ -362,7 +364,7 @@ func (p *planner) fixed(ctx context.Context) ([]Planned, error) {
 	return p.cutAt(ws)
 }
 
-// beginning finds a time before which a range without a beginning holds no result. It is
+// beginning finds a time before which a range without a beginning holds no result. The time is
 // the start of a step.
 func (p *planner) beginning(ctx context.Context, step Step) (time.Time, error) {
 	c, holds := p.whole(), p.HasResult
@@ -377,7 +379,7 @@ func (p *planner) beginning(ctx context.Context, step Step) (time.Time, error) {
 		}
 	case holds == nil:
 		return time.Time{}, &transport.Error{Code: 78, Problem: "the windows or partitions need a beginning of the range where nothing may be counted: set extract.from"}
-	default: // nobody has asked yet whether there is any result
+	default: // no request has told yet whether the range holds a result
 		if some, err := holds(ctx, c.span()); err != nil || !some {
 			return step.start(c.To), err
 		}

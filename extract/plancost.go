@@ -7,12 +7,12 @@ import (
 	"github.com/formetl/formetl/extract/transport"
 )
 
-// uncountedWindows is how many windows a fair plan without counts may have,
-// besides those that partitions need.
+// uncountedWindows is how many windows a plan without counts may have at a fair cost,
+// besides one for each partition and cut.
 const uncountedWindows = 100
 
 // Cost returns how many Get Results requests the plan takes. If nothing was
-// counted, it returns the least number: one for each window.
+// counted, it returns the least possible number: one for each window.
 func (p *Plan) Cost() int64 {
 	if pages := p.Pages(); pages != Unknown {
 		return pages
@@ -26,8 +26,8 @@ func (p *Plan) Cost() int64 {
 	return windows
 }
 
-// Fair returns how many Get Results requests are a fair cost of the plan. These
-// are twice the pages of its results, and one for each partition and cut.
+// Fair returns how many Get Results requests are a fair cost of the plan: twice the pages of
+// its results, and one for each partition and cut.
 func (p *Plan) Fair() int64 {
 	fair := p.partitions()
 	for _, cut := range p.Range.Cuts {

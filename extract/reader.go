@@ -13,7 +13,8 @@ import (
 )
 
 // Reader reads windows of a form page by page, in ascending order of ids. All windows of
-// a run share it, because each shows how the service behaves. It is safe for concurrent use.
+// a run share one Reader, because each window shows how the service behaves. A Reader is safe
+// for concurrent use.
 type Reader struct {
 	service Service
 	form    string
@@ -21,8 +22,8 @@ type Reader struct {
 	// Notice is called once if the service cannot serve full pages. It may be nil.
 	Notice func(what string)
 
-	limit   atomic.Int64 // results that a request asks for
-	good    atomic.Int64 // pages that came since the limit changed, while it is lower than a full page
+	limit   atomic.Int64 // most results that a request asks for now
+	good    atomic.Int64 // pages since limit changed, while limit is below a full page
 	noticed atomic.Bool
 	endless atomic.Bool  // see DoubtEnds
 	stamps  atomic.Bool  // see CountUnstamped
@@ -30,8 +31,8 @@ type Reader struct {
 	newest  atomic.Pointer[string]
 	dated   atomic.Bool // see Dated
 
-	checking   sync.Mutex // held while a result whose dates lie elsewhere is checked
-	dateChecks int        // so far
+	checking   sync.Mutex // held while checkDates checks a result
+	dateChecks int        // checks of dates so far, at most mostDateChecks
 }
 
 // NewReader returns a reader of the form. common holds the parameters that
@@ -42,25 +43,24 @@ func NewReader(service Service, form string, common ResultsQuery) *Reader {
 	return r
 }
 
-// DoubtEnds sets whether an answer that says that no page follows is not believed.
+// DoubtEnds sets whether to read on where an answer says that no page follows.
 func (r *Reader) DoubtEnds(yes bool) { r.endless.Store(yes) }
 
-// CountUnstamped sets whether results are counted that carry no date_update.
+// CountUnstamped sets whether the reader counts the results that carry no date_update.
 func (r *Reader) CountUnstamped(yes bool) { r.stamps.Store(yes) }
 
-// Unstamped returns how many results were read that carry no date_update, if they
-// are counted.
+// Unstamped returns how many results without a date_update were read since CountUnstamped(true).
 func (r *Reader) Unstamped() int64 { return r.lacking.Load() }
 
-// Window returns a reader of the window w; ids may bound it further. count is how many
-// results the service counts there, or Unknown. It may save a request.
+// Window returns a reader of the window w; ids may bound its results further. count is how many
+// results the service counts there, or Unknown. A known count may save a request.
 func (r *Reader) Window(w Window, ids IDRange, count int64) *WindowReader {
 	return &WindowReader{reader: r, window: w, ids: ids, count: count, lastID: max(0, ids.Min) - 1}
 }
 
-// WindowReader returns the pages of one window. Each request asks for the ids above the
-// last one, so that results which come or go meanwhile cannot shift a page. It is not safe
-// for concurrent use.
+// WindowReader returns the pages of one window. Each request asks for the ids above the last id
+// that was read, so that results which come or go meanwhile cannot shift a page. A WindowReader is
+// not safe for concurrent use.
 type WindowReader struct {
 	reader     *Reader
 	window     Window
@@ -71,29 +71,29 @@ type WindowReader struct {
 	uncompared bool // see Uncompared
 
 	page   int // requests so far
-	most   int // results of the longest page
+	most   int // results of the longest page so far
 	rows   int64
-	lastID int64 // -1 before the first
+	lastID int64 // the last id that was read; one less than the lowest before the first page
 	ended  bool
 	open   bool
 	tail   bool // the next request asks for the highest id, see askHighest
 }
 
-// CountedTogether tells the reader that the window was counted together with what others read. A
-// page that is not full then ends it, see Open.
+// CountedTogether tells the reader that its window shares one count with windows of other readers.
+// A page that is not full then ends the window, see Open.
 func (w *WindowReader) CountedTogether() { w.together = true }
 
-// DoubtEnd tells the reader that a count says that more results follow. Then an answer that
-// says that none follows does not end the window; only an empty page does.
+// DoubtEnd tells the reader that a count says that more results follow. Then an answer that says
+// that no page follows does not end the window; only an empty page does.
 func (w *WindowReader) DoubtEnd() { w.doubt = true }
 
-// Uncompared tells the reader that no other count checks this window. The window's own count
-// may be older than its pages. So the window ends where that count is reached, and is Open if
-// the service may have cut the last page.
+// Uncompared tells the reader that nothing but the window's own count checks the window, and that
+// this count may be older than the pages. So the window ends where the count is reached, and is
+// Open if the service may have cut the last page short.
 func (w *WindowReader) Uncompared() { w.uncompared = true }
 
 // Until bounds the results that further requests ask for to ids up to id. Another
-// reader reads those above.
+// reader reads the results with higher ids.
 func (w *WindowReader) Until(id int64) {
 	if w.ids.Max == 0 || id < w.ids.Max {
 		w.ids.Max = id
@@ -104,16 +104,16 @@ func (w *WindowReader) Until(id int64) {
 // Ended tells whether Next sends no more requests.
 func (w *WindowReader) Ended() bool { return w.ended }
 
-// Open tells whether the reader ended at a page that was not full without asking for ids
-// above the last one, so that results may follow. Comparing what was counted together with
-// the count shows whether any do.
+// Open tells whether the reader ended at a page that was not full, without asking for higher ids,
+// so that more results may follow. Whether any do shows when the results of all windows that
+// were counted together are compared with their count.
 func (w *WindowReader) Open() bool { return w.open }
 
 // Next returns the window's next page, or nil at the end. The caller releases the page.
 //
-// A page that is not full may be shorter than the service could make it. So it ends the
-// window only where all counted results have come, or where the answer says that none
-// follows and nothing is counted. Else an empty page does.
+// A page that is not full may have been cut short by the service. So such a page ends the window
+// only if all counted results have come, or if nothing is counted and the answer says that no
+// page follows. Otherwise only an empty page ends the window.
 func (w *WindowReader) Next(ctx context.Context) (*page.Page, error) {
 	if w.tail && w.ids.Max == 0 {
 		if err := w.askHighest(ctx); err != nil {
@@ -142,7 +142,7 @@ func (w *WindowReader) Next(ctx context.Context) (*page.Page, error) {
 	}
 	r.noteDates(p)
 	for i := range n {
-		if !p.Early(i) { // those the count leaves out
+		if !p.Early(i) { // the service's count leaves early results out
 			w.rows++
 		}
 	}
@@ -150,12 +150,12 @@ func (w *WindowReader) Next(ctx context.Context) (*page.Page, error) {
 	switch {
 	case w.lastID == math.MaxInt64 || w.ids.Max != 0 && w.lastID >= w.ids.Max:
 		w.ended = true
-	case n >= limit: // a count may agree by chance
+	case n >= limit: // after a full page more may follow, though the count is reached by chance
 	case w.rows == w.count:
 		w.ended, w.open = true, w.uncompared && n == w.most
 	case w.together:
 		w.ended, w.open = true, true
-	case w.count != Unknown: // else results that come with each request would let it read on and on
+	case w.count != Unknown: // so results that come meanwhile do not let it read on and on
 		w.ended = w.rows > w.count && n < w.most
 	default:
 		w.ended = p.Ends && !w.doubt && !r.endless.Load()
@@ -164,9 +164,10 @@ func (w *WindowReader) Next(ctx context.Context) (*page.Page, error) {
 	return p, nil
 }
 
-// askHighest asks for the highest id of a window that was not counted, in place of an empty page
-// at its end. Else results that come with each request would let it read on and on. Two
-// results show whether the service honours the order. If not, nothing is bounded.
+// askHighest asks for the highest id of a window that was not counted, and reads up to that id,
+// in place of an empty page at the window's end. Without the bound, results that come with each
+// request would let the reader go on for ever. The request asks for two results, which show whether
+// the service honours the descending order. If it does not, the window gets no bound.
 func (w *WindowReader) askHighest(ctx context.Context) error {
 	w.tail = false
 	q := w.reader.common
@@ -189,8 +190,8 @@ func (w *WindowReader) askHighest(ctx context.Context) error {
 	return nil
 }
 
-// ask asks for the next page. It asks once more where the page is not what was asked for:
-// ids that ascend strictly, between the bounds. limit is how many results it asked for.
+// ask asks for the next page. It asks once more if the ids of the page do not ascend strictly, or
+// lie outside the bounds that were asked for. limit is how many results the request asked for.
 func (w *WindowReader) ask(ctx context.Context) (p *page.Page, limit int, err error) {
 	q := w.reader.common
 	q.Window, q.IDs, q.Headings = w.window, IDRange{Min: w.lastID + 1, Max: w.ids.Max}, w.page == 1
@@ -209,7 +210,7 @@ func (w *WindowReader) ask(ctx context.Context) (p *page.Page, limit int, err er
 	}
 }
 
-// breachOf tells what a page ignores of what was asked for; nil if nothing.
+// breachOf returns a *BreachError that names what a page ignores of the request; nil if nothing.
 func breachOf(p *page.Page, asked IDRange) error {
 	last := int64(-1)
 	for i := range p.Len() {
@@ -229,11 +230,11 @@ func breachOf(p *page.Page, asked IDRange) error {
 	return nil
 }
 
-// growsAfter is how many pages must come before more results are asked for again.
+// growsAfter is how many pages must come before a request asks for twice as many results again.
 const growsAfter = 10
 
-// serve asks for a page. If the service cannot serve so many results at once, though it
-// answers other requests, serve asks for half as many. After some pages it asks for more.
+// serve asks for a page. If the service cannot serve so many results at once, though it answers
+// other requests, serve asks for half as many. After growsAfter pages it asks for more again.
 func (r *Reader) serve(ctx context.Context, q ResultsQuery) (p *page.Page, limit int, err error) {
 	probed := false
 	for {
@@ -286,8 +287,8 @@ func servesOne(ctx context.Context, s Service, form string) (err error) {
 	return err
 }
 
-// Newest returns the latest date of the results that were read, wall-clock time of the
-// account. It is zero if none has a date.
+// Newest returns the latest date of all results that were read, as wall-clock time of the
+// account's zone. It is zero if no result has a date.
 func (r *Reader) Newest() (newest time.Time) {
 	if text := r.newest.Load(); text != nil {
 		newest, _ = time.Parse(WireTime, *text)
@@ -295,10 +296,10 @@ func (r *Reader) Newest() (newest time.Time) {
 	return newest
 }
 
-// Dated tells whether a result showed when it was finished.
+// Dated tells whether any result that was read showed when it was finished (date_finish).
 func (r *Reader) Dated() bool { return r.dated.Load() }
 
-// noteDates takes note of what Newest, Dated and Unstamped tell.
+// noteDates records what Newest, Dated and Unstamped return.
 func (r *Reader) noteDates(p *page.Page) {
 	newest := ""
 	known := r.newest.Load()
@@ -332,8 +333,8 @@ func (r *Reader) noteDates(p *page.Page) {
 	}
 }
 
-// Each calls each with the pages of a window, in ascending order of id, without early
-// results (see page.Page.Early). A page is valid only during the call.
+// Each calls the function each with every page of a window, in ascending order of id, without
+// early results (see page.Page.Early). A page is valid only during the call.
 func (r *Reader) Each(ctx context.Context, w Window, ids IDRange, each func(*page.Page) error) error {
 	wr := r.Window(w, ids, Unknown)
 	for {

@@ -11,15 +11,15 @@ import (
 	"github.com/formetl/formetl/extract/transport"
 )
 
-// Scanner is what the scanners of all formats have in common. They read an answer
-// without copying or allocating: names and texts are spans of Buf. What a text spells
-// in another way is decoded in place, because the result is never longer.
+// Scanner is what the scanners of XML and of JSON have in common. They read an answer without
+// copying or allocating: names and texts are spans of Buf. Escapes in a text are decoded in
+// place, because the decoded text is never longer.
 type Scanner struct {
-	Buf      []byte // see page.Builder.Clean
-	Pos      int    // what stands before it was read
-	Replaced int    // characters that were spelled in another way, and that a page cannot hold
-	Rewrote  bool   // something was decoded in place since somebody cleared this
-	Ours     bool   // the answer has what only the service's answers have
+	Buf      []byte // the answer, see page.Builder.Clean
+	Pos      int    // offset in Buf up to which the answer was read
+	Replaced int    // escaped characters that a page cannot hold, see Put
+	Rewrote  bool   // set where Put decoded a character in place; the user of the scanner clears it
+	Ours     bool   // the answer has an element or member that only the service's answers have
 
 	wrong error
 }
@@ -38,7 +38,7 @@ func (s *Scanner) Put(w int, r rune) int {
 	return w + utf8.EncodeRune(s.Buf[w:], r)
 }
 
-// Problem returns the error for what is wrong at offset, -1 if no place can be named.
+// Problem returns the *AnswerError for what is wrong at offset; -1 if no place can be named.
 func (s *Scanner) Problem(of transport.Fault, offset int, problem string) error {
 	return &transport.AnswerError{Offset: offset, Problem: problem, Fault: of, Ours: s.Ours}
 }
@@ -53,12 +53,12 @@ func (s *Scanner) Truncated() error {
 	return s.Problem(transport.FaultCut, len(s.Buf), "it is truncated: it ends too early")
 }
 
-// TooMany returns the error for an answer that holds more than a bound.
+// TooMany returns the error for an answer that holds more of something than the bound most.
 func (s *Scanner) TooMany(offset int, what string, most int) error {
 	return s.Problem(transport.FaultBeyond, offset, fmt.Sprintf("more %s than the bound of %d", what, most))
 }
 
-// Deeper returns an error if no more may be opened at offset.
+// Deeper returns an error if an answer with open elements or values may not nest deeper at offset.
 func (s *Scanner) Deeper(open, offset int) error {
 	if open < page.MaxDepth {
 		return nil
@@ -66,18 +66,18 @@ func (s *Scanner) Deeper(open, offset int) error {
 	return s.Problem(transport.FaultBeyond, offset, "it is nested deeper than the bound")
 }
 
-// Blame records that a well-formed answer is wrong. Reading goes on, because an answer that
-// turns out to be damaged further on is worth another attempt.
+// Blame records that a well-formed answer has wrong content. Reading goes on, because an answer
+// that turns out to be damaged further on is worth another attempt, and wrong content is not.
 func (s *Scanner) Blame(offset int, problem string) {
 	if s.wrong == nil {
 		s.wrong = s.Problem(transport.FaultWrong, offset, problem)
 	}
 }
 
-// Blamed returns the first fault of an answer that is well-formed so far.
+// Blamed returns the first error that Blame recorded; nil if there is none.
 func (s *Scanner) Blamed() error { return s.wrong }
 
-// ResultID reads the id of a result.
+// ResultID reads the id of a result from text; a text that is not an id is blamed at offset.
 func (s *Scanner) ResultID(text []byte, offset int) int64 {
 	id, err := strconv.ParseUint(string(bytes.Trim(text, page.Blanks)), 10, 63)
 	if err != nil {
@@ -86,8 +86,8 @@ func (s *Scanner) ResultID(text []byte, offset int) int64 {
 	return int64(id) //nolint:gosec // of 63 bits
 }
 
-// Content returns an answer without the byte order mark and the blanks before it. format
-// names what the answer should be, and begins are the characters that it may begin with.
+// Content returns an answer without the byte order mark and the blanks before it. format names
+// the format that the answer should have, and begins holds the characters that it may begin with.
 func Content(text []byte, format, begins string) ([]byte, error) {
 	opens := func(c byte) bool { return strings.IndexByte(begins, c) >= 0 }
 	if bytes.HasPrefix(text, []byte("\xff\xfe")) || bytes.HasPrefix(text, []byte("\xfe\xff")) ||

@@ -9,7 +9,7 @@ import (
 	"github.com/formetl/formetl/extract/transport"
 )
 
-// Operator is a search operator of Get Results (specification, section 4.5).
+// Operator is how a search compares a column with a term (specification, section 4.5).
 type Operator string
 
 // The search operators.
@@ -18,8 +18,8 @@ const (
 	OpContains Operator = "contains"
 	OpBegins   Operator = "begins"
 	OpEnds     Operator = "ends"
-	OpEmpty    Operator = "empty"     // presence only: no term
-	OpNotEmpty Operator = "not_empty" // presence only: no term
+	OpEmpty    Operator = "empty"     // tests whether there is a value: no term
+	OpNotEmpty Operator = "not_empty" // tests whether there is a value: no term
 )
 
 // Bare tells whether the operator takes no term.
@@ -35,7 +35,7 @@ type Criterion struct {
 // Search restricts the results. The service takes at most one criterion per
 // operator and column (specification, section 4.5, rule 2).
 type Search struct {
-	Any   bool // criteria combine by "or"; else by "and"
+	Any   bool // criteria combine by "or"; otherwise by "and"
 	Where []Criterion
 }
 
@@ -61,7 +61,7 @@ func (s Search) Check() error {
 	return nil
 }
 
-// Method returns how several criteria combine, as the service spells it.
+// Method returns how the criteria combine, as fs_search_method: "and", "or", or "" for fewer than two.
 func (s Search) Method() string {
 	switch {
 	case len(s.Where) < 2:

@@ -10,16 +10,16 @@ import (
 	"github.com/formetl/formetl/extract/transport"
 )
 
-// PageSize is the most results that one request of the XML generation brings
-// (specification, section 8). It is also what a Range without a PageSize assumes.
+// PageSize is the most results that one request of API v1 (XML) brings
+// (specification, section 8). A Range without a PageSize assumes it too.
 const PageSize = 100
 
 // Service holds the requests that plans and readers send to the service.
 type Service interface {
 	// Results asks for one page of results. The caller releases the page.
 	Results(ctx context.Context, form string, q ResultsQuery) (*page.Page, error)
-	// Count asks how many results match.
-	// The error wraps ErrNoCount if the service's answers do not tell.
+	// Count asks how many results match. The error wraps ErrNoCount if the service's answers do
+	// not tell the number.
 	Count(ctx context.Context, form string, q CountQuery) (int64, error)
 	// PageSize is the most results that one request brings.
 	PageSize() int
@@ -39,11 +39,11 @@ type Client interface {
 
 	Requests() transport.Requests
 	Outcomes() map[string]int64
-	// Clocks returns the time that the service's last answer was dated, and when it came by
+	// Clocks returns the date that the service gave its last answer, and when that answer came by
 	// our clock. Both are zero if answers carry no date.
 	Clocks() (theirs, ours time.Time)
 
-	// Fork returns a client that shares all but its Requests and Outcomes.
+	// Fork returns a client that shares all but its Requests and Outcomes with the original.
 	Fork() Client
 	Reads(forms int)
 	Close()
@@ -57,9 +57,9 @@ type ResultsQuery struct {
 	Window       Window // fs_min_date and fs_max_date, always with a time part
 	IDs          IDRange
 	Limit        int    // fs_limit; 0, or at least the service's page size, means full pages
-	Halved       bool   // half as many results are asked for if this fails, see transport.TooHeavy
+	Halved       bool   // the caller halves Limit if this query fails, see transport.TooHeavy
 	Page         int    // fs_page; 0 means the first page
-	Sort         string // fs_sort: a meta or item id; "" is the result id
+	Sort         string // fs_sort: a meta or item id; "" sorts by the result id
 	Descending   bool   // fs_sort_direction
 	Search       Search
 	View         string // fs_view
@@ -75,8 +75,8 @@ func (q ResultsQuery) Direction() string {
 	return "asc"
 }
 
-// Asked names what restricts the results or their labels besides range and page, "" if
-// nothing does. A service that does not know it refuses the request.
+// Asked names the view, the custom labels and the search of the query, "" if it has none of
+// them. A service that does not know one of them refuses the request.
 func (q ResultsQuery) Asked() string {
 	var asked []string
 	if q.View != "" {
@@ -106,7 +106,7 @@ type Form struct {
 	ID          string `json:"id"`
 	Name        string `json:"name"`
 	Description string `json:"description"`
-	Directory   string `json:"directory"` // names the form in every other transaction
+	Directory   string `json:"directory"` // names the form in all requests but Get Forms
 }
 
 // Status says whether a form is open and how much of its quotas is used
@@ -144,14 +144,14 @@ type CopyTarget struct {
 	Form    string // fs_destination_form
 }
 
-// Counting returns a service whose counts are those of the window alone, without the
-// overlap of API v2. It counts results by reading them where the answers do not tell how
-// many there are (ErrNoCount). That takes a request for each page.
+// Counting returns a service whose counts are those of the window alone, without the Overlap of
+// API v2. Where the answers do not tell how many results there are (ErrNoCount), Count reads and
+// counts them, which takes a request for each page.
 func Counting(c Client) Service { return counting{c} }
 
 type counting struct{ Client }
 
-// Count asks for the count, and reads the results if that tells nothing.
+// Count asks the service for the count, and reads the results if its answer does not tell it.
 func (c counting) Count(ctx context.Context, form string, q CountQuery) (int64, error) {
 	n, err := c.Client.Count(ctx, form, q)
 	if err == nil && n > 0 {
@@ -169,9 +169,9 @@ func (c counting) Count(ctx context.Context, form string, q CountQuery) (int64, 
 	return n, err
 }
 
-// Overlap counts the results that a count includes though they lie in the second before its
-// window. Only API v2 counts such results (service-v2.md, section 9). Overlap asks for that
-// second alone, by one request.
+// Overlap counts the results that the service counts for a window though they lie in the second
+// before it. Only API v2 counts such results (service-v2.md, section 9). Overlap asks for the count
+// of that second alone, by one request.
 func Overlap(ctx context.Context, c Client, form string, q CountQuery) (int64, error) {
 	if c.Generation() != "v2" || q.Window.From.IsZero() {
 		return 0, nil

@@ -8,7 +8,7 @@ import (
 )
 
 // Results without a date match no bound of date, so no bounded window contains
-// them. A run over everything reads them separately.
+// them. A run over all results of a form reads them separately.
 
 // CountUndated counts the results without a date: all results minus the results
 // since Epoch. total is the service's count of all results.
@@ -26,12 +26,12 @@ type UndatedRange struct {
 	Mixed bool // dated results lie in it too
 }
 
-// UndatedRanges finds the undated results by halving ranges of ids. It returns the
-// ranges in ascending order, and how many undated results there are. If that costs more than
-// reading all results once, it returns one range for all of them. total and undated are the
-// form's counts. undated is Unknown if the form changed while it was counted. Then it is
-// counted among the ids that there are now: a new result, which would hide one without a
-// date, has another id. It stays Unknown if counts ignore bounds of ids.
+// UndatedRanges finds the undated results by halving ranges of ids. It returns the ranges in
+// ascending order, and how many undated results there are. If finding them costs more requests than
+// reading all results once, it returns one range for all ids. total and undated are the form's
+// counts. undated is Unknown if the form changed while it was counted. Then undated results are
+// counted among the ids that exist now: a new result, which would hide one without a date, has a
+// higher id. Their number stays Unknown if the service's counts ignore bounds of ids.
 func UndatedRanges(ctx context.Context, s Service, form string, total, undated int64) (found []UndatedRange, n int64, err error) {
 	defer func() {
 		if err != nil {
@@ -70,9 +70,9 @@ func UndatedRanges(ctx context.Context, s Service, form string, total, undated i
 	}
 	type ids struct {
 		IDRange
-		all int64 // results in it, also those with a date
+		all int64 // results in this range of ids, also those with a date
 	}
-	budget, size := int(pages), int64(s.PageSize()) // budget: counts that may still be spent
+	budget, size := int(pages), int64(s.PageSize()) // budget is how many counts may still be spent
 	err = Halving[ids]{
 		Visit: func(_ context.Context, r ids, n int64, _ bool) (bool, error) {
 			deeper := n > 0 && r.all > max(n, size) && r.Max-r.Min >= size && budget >= 2
@@ -93,15 +93,15 @@ func UndatedRanges(ctx context.Context, s Service, form string, total, undated i
 	return found, undated, err
 }
 
-// undatedCost returns how many requests it takes to read all results, and to find the
-// undated ones. Each undated result takes two counts until it is alone, and two more for
-// each halving down to a page. Then it takes a request to read it.
+// undatedCost returns how many requests it takes to read all results, and to find and read the
+// undated ones. Each undated result takes two counts until it is alone in its range, two more for
+// each halving down to a page, and a request to read it.
 func undatedCost(size int, total, undated int64) (pages, finding float64) {
 	pages = float64(total)/float64(size) + 1
 	return pages, float64(undated) * (3 + 2*max(0, math.Log2(pages/float64(undated))))
 }
 
-// UndatedRequests estimates how many requests for pages and for counts a run takes to
+// UndatedRequests estimates how many requests for pages and for counts a run takes to find and
 // read the undated results, besides the counts that tell how many there are. size is how
 // many results a full page holds.
 func UndatedRequests(size int, total, undated int64) (pages, counts int64) {
@@ -112,13 +112,13 @@ func UndatedRequests(size int, total, undated int64) (pages, counts int64) {
 	if finding >= all {
 		return int64(all), 0
 	}
-	pages = undated + 1 // the highest id is asked for
+	pages = undated + 1 // one more page, because the highest id is asked for
 	return pages, int64(finding) - undated + 2
 }
 
-// highestID finds an id that no result exceeds; without confirm the one that the service
-// calls the highest, though new results may have come meanwhile. It returns false if counts
-// ignore bounds of ids.
+// highestID finds an id that no result exceeds. Without confirm it is the id that the service
+// calls the highest, though new results may have come meanwhile. highestID returns false if the
+// service's counts ignore bounds of ids.
 func highestID(ctx context.Context, s Service, form string, total int64, confirm bool) (highest int64, ok bool, err error) {
 	last, err := s.Results(ctx, form, ResultsQuery{Limit: 1, Descending: true})
 	if err != nil {
@@ -130,7 +130,7 @@ func highestID(ctx context.Context, s Service, form string, total int64, confirm
 	if least, err := s.Count(ctx, form, CountQuery{IDs: IDRange{Max: 1}}); err != nil || least > 2 {
 		return 0, false, err
 	}
-	for confirm && highest < math.MaxInt64/2 { // the service may ignore the order and have sent any id
+	for confirm && highest < math.MaxInt64/2 { // last may hold any id if the order is ignored
 		beyond, err := s.Count(ctx, form, CountQuery{IDs: IDRange{Min: highest + 1}})
 		switch {
 		case err != nil || beyond >= total:

@@ -10,8 +10,8 @@ import (
 const WireTime = "2006-01-02 15:04:05"
 
 // Window is a half-open span [From, To) of wall-clock time in the account's zone,
-// in whole seconds. Its times are stored as UTC but are no instants. So a DST
-// change can neither lose nor double a result. A zero From or To means no bound.
+// in whole seconds. Its times are stored as UTC but are no instants, so a change to or from
+// summer time can neither lose nor double a result. A zero From or To means no bound.
 type Window struct {
 	From, To time.Time
 }
@@ -25,7 +25,7 @@ func (w Window) Holds(t time.Time) bool {
 	return !t.Before(w.From) && (w.To.IsZero() || t.Before(w.To))
 }
 
-// Overlaps tells whether the windows have time in common.
+// Overlaps tells whether two windows have time in common.
 func (w Window) Overlaps(other Window) bool {
 	return (w.To.IsZero() || other.From.Before(w.To)) && (other.To.IsZero() || w.From.Before(other.To))
 }
@@ -46,8 +46,8 @@ func Later(a, b time.Time) time.Time {
 	return a
 }
 
-// place names the window before a page for people: "window 2026-01-01 …, ". It is "" for
-// the window without bounds.
+// place names the window for people, to stand before a page: "window 2026-01-01 …, ". It is ""
+// for the window without bounds.
 func (w Window) place() string {
 	switch {
 	case w.From.IsZero() && w.To.IsZero():
@@ -60,7 +60,7 @@ func (w Window) place() string {
 	return "window " + w.String() + ", "
 }
 
-// onWire formats a bound. It returns none if the bound is missing.
+// onWire formats a bound of a window as WireTime. It returns none if the bound is missing.
 func onWire(t time.Time, none string) string {
 	if t.IsZero() {
 		return none
@@ -69,7 +69,7 @@ func onWire(t time.Time, none string) string {
 }
 
 // Step is the size of fixed windows in months, days or seconds of wall-clock
-// time. One of them is greater than zero. The zero Step is "auto": counts
+// time. One of the three is greater than zero. The zero Step is "auto": counts
 // decide the size of windows.
 type Step struct {
 	Months, Days, Seconds int
@@ -108,7 +108,7 @@ func (s Step) index(t time.Time) int64 {
 	return (since - (since%size+size)%size) / size
 }
 
-// at returns where the step with an index begins.
+// at returns the time at which the step with this index begins.
 func (s Step) at(index int64) time.Time {
 	if s.Months > 0 {
 		return time.Date(0, time.Month(int(index)*s.Months+1), 1, 0, 0, 0, 0, time.UTC)

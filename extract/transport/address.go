@@ -13,7 +13,7 @@ import (
 // allowHTTP allows plain HTTP to any host. A user, query or fragment is an error.
 func ParseBaseURL(raw string, allowHTTP bool) (*url.URL, error) {
 	u, err := url.Parse(raw)
-	if err != nil { // err quotes the address, which may hold the key
+	if err != nil { // err quotes the address, which may hold the API key
 		return nil, &Error{Code: 78, Problem: "the base URL cannot be read as an address; give it as https://host"}
 	}
 	switch {
@@ -29,8 +29,8 @@ func ParseBaseURL(raw string, allowHTTP bool) (*url.URL, error) {
 	return u, nil
 }
 
-// address returns the address of a call, with the key unless that goes into a header. The
-// error is an *Error if the name cannot be a form's.
+// address returns the address of a call, with the API key unless the dialect sends the key in a
+// header. The error is an *Error if call.Form cannot be a form's name.
 func (s *Sender) address(call Call) (string, error) {
 	address := s.forms
 	if call.Transaction != GetForms {
@@ -52,7 +52,7 @@ func (s *Sender) address(call Call) (string, error) {
 	return address, nil
 }
 
-// noSegment tells whether a name would lead an address elsewhere.
+// noSegment tells whether a name, as a segment of a path, would lead an address elsewhere.
 func noSegment(name string) bool { return name == "" || name == "." || name == ".." }
 
 // IsLoopback tells whether a host is this machine: localhost, 127.0.0.0/8 or ::1.
@@ -68,13 +68,13 @@ func IsLoopback(host string) bool {
 // section 2.3. A space becomes %20, never "+" (specification, section 4).
 func Escape(s string) string { return strings.ReplaceAll(url.QueryEscape(s), "+", "%20") }
 
-// Parameter is one name and value of a request's query. A bare one has no value.
+// Parameter is one name and value of a request's query. A Bare parameter has no value and no "=".
 type Parameter struct {
 	Name, Value string
 	Bare        bool
 }
 
-// Parameters are those of one request, in the order of sending.
+// Parameters are the parameters of one request, in the order of sending.
 type Parameters []Parameter
 
 // Add appends a parameter, unless its value is empty.
@@ -95,7 +95,7 @@ func (ps *Parameters) AddNumber(name string, value int64) {
 // a space as %20 (specification, section 4; service-v2.md, sections 1 and 4).
 func (ps Parameters) Query() string { return ps.join("&", Escape) }
 
-// String returns the parameters as people read them.
+// String returns the parameters as text for people: name=value, separated by commas.
 func (ps Parameters) String() string { return ps.join(", ", strings.Clone) }
 
 func (ps Parameters) join(separator string, spell func(string) string) string {

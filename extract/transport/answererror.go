@@ -5,15 +5,15 @@ import (
 	"net/http"
 )
 
-// Fault tells what is wrong with an answer that cannot be read. It decides
-// whether asking again may help.
+// Fault tells what is wrong with an answer that cannot be read. The Fault decides
+// whether sending the request again may help.
 type Fault uint8
 
 // The faults. A well-formed answer follows the rules of its format, such as XML.
 const (
 	FaultWrong   Fault = iota // well-formed, but not what the specification promises
 	FaultBeyond               // larger than a bound, or in an unsupported encoding
-	FaultForeign              // not from the service: well-formed, or a redirect
+	FaultForeign              // well-formed or a redirect, but not from the service
 	FaultGarbled              // not well-formed: a web page, plain text, a damaged answer
 	FaultCut                  // ends too early
 	FaultEmpty                // holds nothing
@@ -25,10 +25,10 @@ type AnswerError struct {
 	Offset  int    // byte offset in the answer, -1 if no place can be named
 	Problem string // what is wrong, without the answer's text
 	Fault   Fault
-	Ours    bool // the answer has the service's own root element
+	Ours    bool // the answer has what only the service's answers have, such as its root element
 	Status  int  // HTTP status, 0 if unknown
-	// Pages is how many attempts there were, where each got this same web page or a redirect,
-	// and nothing that the run was answered came from the service. Else it is 0.
+	// Pages is how many attempts the request had, if each got this same web page or a redirect, and
+	// the service answered nothing else in this run. Otherwise it is 0.
 	Pages int
 
 	sum    uint64 // hash of the answer, to tell whether the next one is the same
@@ -54,18 +54,18 @@ func (e *AnswerError) Error() string {
 	return s
 }
 
-// Temporary tells whether trying again may help. An empty, cut or garbled answer
-// was most likely damaged on its way, or comes from a proxy, as a page does. Any other
+// Temporary tells whether sending the request again may help. An empty, cut or garbled answer
+// was most likely damaged on its way, or comes from a proxy, as a web page does. Any other
 // faulty answer comes again, unless another attempt of the request ended in another way.
 func (e *AnswerError) Temporary() bool {
 	return !e.NotService() && (e.Fault >= FaultGarbled || e.isPage() || e.varies)
 }
 
-// NotService tells whether the base URL has to change: the address is not the service's.
+// NotService tells whether the base URL has to change, because it is not the service's address.
 func (e *AnswerError) NotService() bool { return e.Pages > 0 }
 
-// ExitCode is 65 where the service sends the unreadable answer each time, 78 where it is not the
-// service, else 75.
+// ExitCode is 78 where the address is not the service's, 75 where sending the request again may
+// help, and otherwise 65: the service sends the unreadable answer each time.
 func (e *AnswerError) ExitCode() int {
 	switch {
 	case e.NotService():
@@ -76,7 +76,7 @@ func (e *AnswerError) ExitCode() int {
 	return 65
 }
 
-// Hint says what to check where another than the service answers.
+// Hint says what to check where something other than the service answers; otherwise it is "".
 func (e *AnswerError) Hint() string {
 	if e.NotService() {
 		return "check that the base URL is the service's own address"
@@ -95,7 +95,7 @@ func (e *AnswerError) redirects() bool {
 	return e.Status >= http.StatusMultipleChoices && e.Status < http.StatusBadRequest
 }
 
-// Wrong returns the error for a well-formed answer that lacks required content.
+// Wrong returns the error for a well-formed answer that lacks content which the specification requires.
 func Wrong(problem string) error {
 	return &AnswerError{Offset: -1, Problem: problem, Fault: FaultWrong, Ours: true}
 }

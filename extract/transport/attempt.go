@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// urlCause returns err without the address that a *url.Error adds, which holds the key.
+// urlCause returns err without the address that a *url.Error adds, because it holds the API key.
 func urlCause(err error) error {
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		return u.Err
@@ -24,8 +24,8 @@ func urlCause(err error) error {
 	return err
 }
 
-// exchange sends a request once and reads the body of its answer. Its errors
-// never hold the address.
+// exchange sends a request once and reads the answer into call.Body. Its errors never hold the
+// address, which may hold the API key.
 func (s *Sender) exchange(ctx context.Context, call Call) (Header, error) {
 	*call.Body = (*call.Body)[:0]
 	req, err := http.NewRequestWithContext(ctx, call.Method, call.url, http.NoBody)
@@ -39,7 +39,7 @@ func (s *Sender) exchange(ctx context.Context, call Call) (Header, error) {
 	if s.cfg.UserAgent != "" {
 		req.Header.Set("User-Agent", s.cfg.UserAgent)
 	}
-	// An http.Client would follow redirects, which carry the key in a URL, a Referer or
+	// An http.Client would follow redirects, which carry the API key in a URL, a Referer or
 	// the Authorization header.
 	res, err := s.http.RoundTrip(req)
 	if err != nil {
@@ -57,7 +57,7 @@ func (s *Sender) exchange(ctx context.Context, call Call) (Header, error) {
 		problem := "it redirects to " + s.redactedTarget(res) + ", which is not followed because that would carry the API key along"
 		return h, &AnswerError{Offset: -1, Problem: problem, Fault: FaultForeign, Status: res.StatusCode}
 	}
-	body := bytes.NewBuffer(*call.Body) // whose memory is used again
+	body := bytes.NewBuffer(*call.Body) // whose memory is used for each attempt
 	n, err := body.ReadFrom(io.LimitReader(res.Body, s.most+1))
 	*call.Body = body.Bytes()
 	switch {
@@ -69,7 +69,7 @@ func (s *Sender) exchange(ctx context.Context, call Call) (Header, error) {
 	return h, nil
 }
 
-// redactedTarget returns the address that a redirect points to, without query and secrets.
+// redactedTarget returns the address that a redirect points to, without its query and the API key.
 func (s *Sender) redactedTarget(res *http.Response) string {
 	to, err := res.Location()
 	if err != nil {
@@ -79,13 +79,13 @@ func (s *Sender) redactedTarget(res *http.Response) string {
 	return s.cfg.Key.RedactSent(to.Scheme + "://" + to.Host + strings.ReplaceAll(path, Escape(redacted), redacted))
 }
 
-// networkError describes an error of the network, without the address. ctx is the attempt's.
+// networkError describes an error of the network, without the address. ctx is that of the attempt.
 func (s *Sender) networkError(ctx context.Context, err error) error {
 	cause := urlCause(err)
-	if known, ok := errors.AsType[*Error](cause); ok { // of the proxy's address
+	if known, ok := errors.AsType[*Error](cause); ok { // the proxy's address is unreadable
 		return known
 	}
-	if known, ok := errors.AsType[*NetworkError](cause); ok { // of the proxy
+	if known, ok := errors.AsType[*NetworkError](cause); ok { // the proxy refused
 		return known
 	}
 	noTLS := is[tls.RecordHeaderError](cause)
@@ -117,7 +117,7 @@ func (s *Sender) networkError(ctx context.Context, err error) error {
 // longestRetryAfter bounds the pause that a Retry-After header may ask for.
 const longestRetryAfter = 24 * time.Hour
 
-// parseRetryAfter reads the value of a Retry-After header, seconds or a date
+// parseRetryAfter returns the pause that a Retry-After header asks for, in seconds or until a date
 // (RFC 9110, section 10.2.3). It returns 0 for anything else.
 func parseRetryAfter(v string) time.Duration {
 	v = strings.TrimSpace(v)

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// opensAfter is how many attempts in a row must fail to reach the service before
-// the circuit opens. They must be of at least two requests. If one attempt in
-// five fails, the circuit opens by chance once in 3,000 attempts, for a second.
+// opensAfter is how many attempts in a row must fail to reach the service before the circuit
+// opens. The attempts must be of at least two requests. If one attempt in five fails, the circuit
+// opens by chance once in 3,000 attempts, for a second.
 const opensAfter = 5
 
 // circuit stops a sender and its forks from sending many requests to a service that is
@@ -20,16 +20,16 @@ const opensAfter = 5
 // is busy. If no answer comes within Config.Patience, all waiting requests fail with an
 // *OutageError. Later requests then fail at once, unless it is time for the next probe.
 //
-// The streak must be of several requests. If several forms are read, it must be of several
-// forms. A request that fails alone may ask for something that the service cannot give.
-// Those whose caller asks for less do not count, see Call.Halved.
+// The failed attempts must be of several requests, and of several forms if several are read. A
+// request that fails alone may ask for something that the service cannot give. Heavy requests do
+// not count if their caller then asks for less, see Call.Halved.
 //
-// Each waiting request measures the time itself, so the circuit needs no goroutine.
+// Each waiting request measures its waiting time itself, so the circuit needs no goroutine.
 type circuit struct {
 	cfg Config
 
 	mu      sync.Mutex
-	forms   int // how many forms are read; 0 means one
+	forms   int // how many forms the run reads; 0 means one
 	streak  streak
 	open    bool
 	met     bool // the service has answered something since the run began
@@ -40,12 +40,12 @@ type circuit struct {
 	changed chan struct{} // closed when waiting requests should look again
 }
 
-// streak describes attempts in a row that did not reach the service.
+// streak describes attempts in a row that failed to reach the service.
 type streak struct {
 	attempts int
 	since    time.Time // when the first attempt failed
 	first    *effort   // the request of the first attempt
-	several  bool      // attempts of other requests failed too
+	several  bool      // an attempt of another request, or of another form if several are read, failed too
 	last     error
 }
 
@@ -53,8 +53,8 @@ func newCircuit(cfg Config) *circuit {
 	return &circuit{cfg: cfg, changed: make(chan struct{})}
 }
 
-// enter waits while the circuit is open. probe tells that the circuit is still
-// open and that this request is its probe. The caller then calls leave, or
+// enter waits while the circuit is open. probe tells that the circuit is still open and that
+// this request is the one that tries the service. The caller calls leave after the attempt, or
 // giveUp if it sent nothing.
 func (c *circuit) enter(ctx context.Context) (probe bool, err error) {
 	for {
@@ -71,8 +71,8 @@ func (c *circuit) enter(ctx context.Context) (probe bool, err error) {
 	}
 }
 
-// look returns a wait of 0 if a request may be sent now, else how long to wait until
-// the next look. The wait also ends when changed is closed. probe is as in enter.
+// look returns a wait of 0 if a request may be sent now, otherwise how long to wait until
+// looking again. The wait also ends when changed is closed. probe is as in enter.
 func (c *circuit) look(now time.Time) (probe bool, wait time.Duration, changed <-chan struct{}, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -85,7 +85,7 @@ func (c *circuit) look(now time.Time) (probe bool, wait time.Duration, changed <
 	}
 	wait = c.patience() // any duration will do: changed ends the wait
 	if c.failed > 0 {
-		// The streak may have begun long ago, so one probe has to fail first.
+		// The failed attempts may have begun long ago, so one probe has to fail before the outage counts.
 		if wait = c.streak.since.Add(c.patience()).Sub(now); wait <= 0 {
 			return false, 0, nil, &OutageError{Since: c.streak.since, Attempts: c.streak.attempts, Last: c.streak.last}
 		}
@@ -96,8 +96,8 @@ func (c *circuit) look(now time.Time) (probe bool, wait time.Duration, changed <
 	return false, wait, c.changed, nil
 }
 
-// state tells whether the circuit is open, whether the service has answered anything to the
-// sender and its forks, even an error, and how long requests are tried.
+// state tells whether the circuit is open, whether the service has answered the sender or its
+// forks before, even with an error, and how long requests are tried (see patience).
 func (c *circuit) state() (open, met bool, patience time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -113,7 +113,7 @@ func (c *circuit) patience() time.Duration {
 	return c.cfg.FirstPatience
 }
 
-// giveUp ends a request that was not sent. If it was the probe, another may be the probe.
+// giveUp ends a request that was not sent. If it was the probe, another request may be the probe.
 func (c *circuit) giveUp(probe bool) {
 	if probe {
 		c.mu.Lock()
@@ -123,7 +123,7 @@ func (c *circuit) giveUp(probe bool) {
 	}
 }
 
-// leave records the outcome of an attempt of the request e, whose error is e.last.
+// leave records the outcome of an attempt of the request e. e.last is the attempt's error.
 func (c *circuit) leave(ctx context.Context, probe bool, e *effort, outcome string) {
 	now := time.Now()
 	c.mu.Lock()
@@ -138,7 +138,7 @@ func (c *circuit) leave(ctx context.Context, probe bool, e *effort, outcome stri
 	s := &c.streak
 	switch {
 	case ended:
-	case e.halved && c.met && m.heavy: // perhaps it is too much, which a smaller request shows
+	case e.halved && c.met && m.heavy: // the answer may be too heavy, which a smaller request shows
 	case m.answered:
 		if c.open {
 			c.wake()
@@ -170,7 +170,7 @@ func (c *circuit) leave(ctx context.Context, probe bool, e *effort, outcome stri
 	}
 }
 
-// wake lets all waiting requests look again. They are few, because the gate bounds them.
+// wake lets all waiting requests look again. The gate bounds how many requests wait.
 func (c *circuit) wake() {
 	close(c.changed)
 	c.changed = make(chan struct{})

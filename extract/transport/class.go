@@ -6,22 +6,22 @@ import (
 	"time"
 )
 
-// Class is what an error of the service means for another attempt.
+// Class tells what an error of the service means for another attempt of the request.
 type Class uint8
 
-// The classes.
+// The classes of an error.
 const (
-	ClassFinal       Class = iota // the same request is refused again
-	ClassDoubtful                 // most likely it is refused again
-	ClassUnavailable              // too busy; the request may have been carried out
-	ClassBusy                     // too busy; the request was turned away and had no effect
+	ClassFinal       Class = iota // the same request will be refused again
+	ClassDoubtful                 // the same request will most likely be refused again
+	ClassUnavailable              // the service is too busy; the request may have been carried out
+	ClassBusy                     // the service is too busy; the request was turned away and had no effect
 )
 
-// The outcomes of an attempt. Every attempt that was sent has exactly one. A
+// The outcomes of an attempt. Every attempt that was sent has exactly one outcome. A
 // refusal that blames the request is never OutcomeBusy, whatever its HTTP status.
 const (
 	OutcomeOK        = "ok"        // the answer that was asked for
-	OutcomeBusy      = "busy"      // a refusal that says so, or HTTP status 429 or 503
+	OutcomeBusy      = "busy"      // a refusal that calls the service busy, or HTTP status 429 or 503
 	OutcomeRefused   = "refused"   // another refusal, a redirect, or HTTP status 4xx without a refusal
 	OutcomeFailed    = "failed"    // no whole answer came, or HTTP status 5xx without a refusal
 	OutcomeInvalid   = "invalid"   // an answer with another status that cannot be read
@@ -34,7 +34,7 @@ func is[E error](err error) bool {
 	return ok
 }
 
-// meaning is what the error of an attempt, or of a request, tells about the service.
+// meaning is what the error of an attempt, or of a whole request, tells about the service.
 type meaning struct {
 	class   Class
 	after   time.Duration // the pause that the server asks for
@@ -43,16 +43,16 @@ type meaning struct {
 	answered bool // the service itself answered, even if only to say that it is busy
 	own      bool // the answer is from the service, damaged or not
 	absent   bool // the service is away: no connection, no whole answer, or HTTP status 5xx without Retry-After
-	// foreign is set for a redirect, a web page or an empty answer. It means that the service
-	// is away if that has answered before. Else the base URL may be wrong, and waiting would
-	// not help.
+	// foreign is set for a redirect, a web page or an empty answer. If the service has answered
+	// before in this run, a foreign answer means that the service is away. Otherwise the base URL
+	// may be wrong, and waiting would not help.
 	foreign bool
 	heavy   bool // the answer may be more than the service can serve: HTTP status 504, cut, not in time
 	unsent  bool // there was no connection
 	done    bool // the request was sent and not refused, so it may have been carried out
 }
 
-// meaningOf tells what an error means, nil included.
+// meaningOf tells what the error of an attempt or a request means; nil means success.
 func meaningOf(err error) meaning {
 	if err == nil {
 		return meaning{outcome: OutcomeOK, answered: true, own: true}
@@ -78,7 +78,7 @@ func meaningOf(err error) meaning {
 		switch s.Status {
 		case http.StatusTooManyRequests:
 			m.class, m.outcome = ClassBusy, OutcomeBusy
-		case http.StatusServiceUnavailable: // a proxy sends it too, so the request may be done
+		case http.StatusServiceUnavailable: // a proxy sends this status too, so the request may have been carried out
 			m.class, m.outcome = ClassUnavailable, OutcomeBusy
 		}
 		return m
@@ -93,11 +93,11 @@ func meaningOf(err error) meaning {
 	return meaning{outcome: OutcomeFailed}
 }
 
-// isAbsence tells whether the service is away. met tells that it has answered before.
+// isAbsence tells whether the service is away. met tells whether it has answered before in this run.
 func (m meaning) isAbsence(met bool) bool { return m.absent || m.foreign && met }
 
 // TooHeavy tells whether a request failed as it does if its answer is more than the
-// service can serve.
+// service can serve: no whole answer in time, or HTTP status 504.
 func TooHeavy(err error) bool { return !is[*OutageError](err) && meaningOf(err).heavy }
 
 // MayBeDone tells whether a request that failed may have been carried out.

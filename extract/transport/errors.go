@@ -9,9 +9,9 @@ import (
 
 // RequestError reports a request that failed for good. It never holds the API key.
 type RequestError struct {
-	Transaction string // as the specification names it: "Get Results"
+	Transaction string // the transaction's name in the specification: "Get Results"
 	Form        string // "" for Get Forms
-	Asked       string // what the caller asked for, such as a view; "" for nothing in particular
+	Asked       string // see ResultsQuery.Asked: what the caller asked for, such as a view; "" for nothing in particular
 	Attempts    int
 	Err         error
 }
@@ -38,14 +38,14 @@ func (e *RequestError) Unwrap() error { return e.Err }
 // NetworkError reports an attempt that got no whole answer, because of a
 // refused or cut connection, a timeout or a failed handshake.
 type NetworkError struct {
-	Problem string // without the address, which would hold the key
+	Problem string // what is wrong, without the address, which would hold the API key
 	Final   bool   // trying again cannot help: an untrusted certificate, a server without TLS
 
 	doubtful bool // trying again hardly helps: the host is unknown
 	unsent   bool // there was no connection to send the request on
 }
 
-// Error names the problem.
+// Error names what is wrong.
 func (e *NetworkError) Error() string { return "network: " + e.Problem }
 
 // ExitCode is 75 where trying again may help, else 69.
@@ -77,7 +77,7 @@ type StatusError struct {
 	RetryAfter time.Duration // from the Retry-After header, 0 if there was none
 }
 
-// Error names the status.
+// Error names the HTTP status and the pause that the server asks for.
 func (e *StatusError) Error() string {
 	return fmt.Sprintf("HTTP status %d with an answer that is not the service's%s", e.Status, ComeBack(e.RetryAfter))
 }
@@ -106,7 +106,7 @@ func ComeBack(after time.Duration) string {
 // BudgetError says that a request budget is used up.
 type BudgetError struct {
 	Limit int           // requests that the budget allows
-	Per   time.Duration // the time in which it allows them
+	Per   time.Duration // the time for which Limit holds: a minute or 24 hours
 	Until time.Time     // when the next request may be sent
 }
 
@@ -115,7 +115,7 @@ func (e *BudgetError) ComeBack() string {
 	return e.Until.Add(time.Second - time.Nanosecond).Truncate(time.Second).Format(time.RFC3339)
 }
 
-// Error says which budget is used up and when to come back.
+// Error says which budget is used up and when the next request may be sent.
 func (e *BudgetError) Error() string {
 	per := e.Per.String()
 	switch e.Per {
@@ -130,18 +130,18 @@ func (e *BudgetError) Error() string {
 // ExitCode is 75: the budget refills.
 func (e *BudgetError) ExitCode() int { return 75 }
 
-// Hint says when it has.
+// Hint says after what time to run the command again.
 func (e *BudgetError) Hint() string { return "run the same command again after " + e.ComeBack() }
 
 // Temporary is true, because the budget refills.
 func (e *BudgetError) Temporary() bool { return true }
 
-// OutageError says that no request reached the service for longer than
-// Config.Patience. All waiting requests fail with it.
+// OutageError says that no request reached the service for longer than Config.Patience (or
+// Config.FirstPatience). All waiting requests fail with this error.
 type OutageError struct {
-	Since    time.Time // when the first of these attempts failed
+	Since    time.Time // when the first of the failed attempts failed
 	Attempts int       // failed attempts in a row, of all requests
-	Last     error     // of the last attempt
+	Last     error     // the error of the last attempt
 }
 
 // Error says since when the service is away, how many attempts failed, and what to do.
@@ -155,7 +155,7 @@ func (e *OutageError) Unwrap() error { return e.Last }
 // ExitCode is 75: outages end.
 func (e *OutageError) ExitCode() int { return 75 }
 
-// Hint is that of the last attempt.
+// Hint is the hint of the last attempt's error if that is a *NetworkError, otherwise "".
 func (e *OutageError) Hint() string {
 	if last, ok := errors.AsType[*NetworkError](e.Last); ok {
 		return last.Hint()
@@ -166,22 +166,23 @@ func (e *OutageError) Hint() string {
 // Temporary is true, because outages end.
 func (e *OutageError) Temporary() bool { return true }
 
-// Temporary tells whether err has a method Temporary that returns true: trying again may help.
+// Temporary tells whether err, or an error that it wraps, says by its method Temporary that trying
+// again may help.
 func Temporary(err error) bool {
 	var t interface{ Temporary() bool }
 	return errors.As(err, &t) && t.Temporary()
 }
 
-// Error is a failure that nobody tells from others but by its exit code, such as what is wrong
-// with a configuration.
+// Error is a failure that callers distinguish from others only by its exit code, such as a
+// mistake in a configuration.
 type Error struct {
 	Code    int    // the exit code of a command that fails with it
-	Problem string // what is wrong, and what to do unless Remedy says it
+	Problem string // what is wrong; also what to do about it, unless Remedy says that
 	Remedy  string
 	Err     error // what caused it, nil for nothing else
 }
 
-// Error says what is wrong.
+// Error returns Problem, and the text of Err if there is one.
 func (e *Error) Error() string {
 	if e.Err != nil {
 		return e.Problem + ": " + e.Err.Error()
@@ -189,14 +190,14 @@ func (e *Error) Error() string {
 	return e.Problem
 }
 
-// ExitCode is Code.
+// ExitCode returns Code.
 func (e *Error) ExitCode() int { return e.Code }
 
-// Hint is Remedy.
+// Hint returns Remedy.
 func (e *Error) Hint() string { return e.Remedy }
 
 // Unwrap returns Err.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Temporary is false, also where Err is temporary: nothing changes by trying again.
+// Temporary is false, even where Err is temporary: trying the same again changes nothing.
 func (e *Error) Temporary() bool { return false }

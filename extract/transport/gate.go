@@ -6,15 +6,15 @@ import (
 	"sync"
 )
 
-// gate bounds the requests under way (additive increase, multiplicative
+// gate bounds the requests under way at once (additive increase, multiplicative
 // decrease). The bound halves when the service is busy. After as many good
-// answers as the bound, it rises by one, up to Config.Concurrency. It rises
-// eight times slower near the level at which the service was last busy.
+// answers as the bound, the bound rises by one, up to Config.Concurrency. It rises
+// eight times slower near the number of requests at which the service was last busy.
 type gate struct {
 	mu      sync.Mutex
 	most    int
 	limit   float64
-	busyAt  float64 // the level at which the service was last busy
+	busyAt  float64 // the number of requests at which the service was last busy
 	falls   int
 	running int
 	waiting []chan int
@@ -26,8 +26,9 @@ func newGate(most int) *gate {
 	return &gate{most: most, limit: float64(most), busyAt: float64(most) + 1}
 }
 
-// enter waits until one more request may be under way. It returns how often the bound has
-// fallen, for leave. So of requests that run together, only the first busy one lowers the bound.
+// enter waits until one more request may be under way. It returns how often the bound has fallen,
+// which the caller passes to leave: of requests that run together, only the first busy one lowers
+// the bound.
 func (g *gate) enter(ctx context.Context) (falls int, err error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
@@ -50,8 +51,8 @@ func (g *gate) enter(ctx context.Context) (falls int, err error) {
 	}
 }
 
-// giveUp removes a waiting request from the queue. If the request has got a
-// place meanwhile, giveUp passes the place on.
+// giveUp removes a waiting request from the queue. If the request has been admitted
+// meanwhile, giveUp admits the next one in its place.
 func (g *gate) giveUp(turn chan int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

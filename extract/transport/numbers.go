@@ -5,18 +5,18 @@ import (
 	"sync/atomic"
 )
 
-// Requests counts the attempts that a sender has made.
+// Requests counts the attempts of requests that a sender and its forks have made.
 type Requests struct {
 	Results int64 // first attempts to read a page of results
 	Count   int64 // first attempts of counts
 	Other   int64 // first attempts of other transactions
 	Retries int64 // attempts after the first, of any transaction
-	Bytes   int64 // of all answers, after decompression
+	Bytes   int64 // bytes of all answers, after decompression
 }
 
 var outcomes = [...]string{OutcomeOK, OutcomeBusy, OutcomeRefused, OutcomeFailed, OutcomeInvalid, OutcomeCancelled}
 
-// numbers holds the counters of a sender. A fork also counts into those of its parent (above).
+// numbers holds the counters of a sender. A fork also counts into its parent's (above).
 type numbers struct {
 	above *numbers
 
@@ -25,7 +25,7 @@ type numbers struct {
 	ended          [len(outcomes)]atomic.Int64
 }
 
-// Requests returns what the sender and its forks have sent so far.
+// Requests returns the number of attempts that the sender and its forks have sent so far.
 func (s *Sender) Requests() Requests {
 	n := s.numbers
 	return Requests{

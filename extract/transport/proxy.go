@@ -10,7 +10,7 @@ import (
 	"golang.org/x/net/http/httpproxy"
 )
 
-// proxyVariable is the environment variable that names the proxy for an address.
+// proxyVariable returns the environment variable that names the proxy for addresses of this scheme.
 func proxyVariable(scheme string) string {
 	if scheme == "http" {
 		return "HTTP_PROXY"
@@ -18,8 +18,8 @@ func proxyVariable(scheme string) string {
 	return "HTTPS_PROXY"
 }
 
-// unreadable stands in for the address of a proxy that cannot be read. Package httpproxy
-// would go without a proxy then.
+// unreadable takes the place of a proxy's address that cannot be read. Without it, package
+// httpproxy would send requests without a proxy.
 const unreadable = "unreadable.invalid"
 
 // proxyFromEnvironment returns what finds the proxy of a request. It reads the environment once.
@@ -44,8 +44,8 @@ func proxyFromEnvironment() func(*http.Request) (*url.URL, error) {
 	}
 }
 
-// proxyRefusal is the error of a proxy that answers in place of the service. scheme is the
-// service's.
+// proxyRefusal returns the error for a proxy that answers in place of the service. scheme is that
+// of the service's address, http or https.
 func proxyRefusal(scheme string, status int) *NetworkError {
 	variable := proxyVariable(scheme)
 	e := &NetworkError{
@@ -62,7 +62,7 @@ func proxyRefusal(scheme string, status int) *NetworkError {
 	return e
 }
 
-// onConnect returns the error of a proxy that does not connect to the service.
+// onConnect returns the error for a proxy that refuses to connect to the service.
 func onConnect(_ context.Context, _ *url.URL, _ *http.Request, res *http.Response) error {
 	if res.StatusCode == http.StatusOK {
 		return nil

@@ -7,12 +7,12 @@ import (
 )
 
 const (
-	// doubtfulTries bounds the attempts of a request whose answers are most
-	// likely final. These are doubtful refusals, the same wrong answer, and redirects
-	// or the same foreign web page if the service has answered nothing yet.
+	// doubtfulTries bounds the attempts of a request whose failures are most likely final: doubtful
+	// refusals, the same wrong answer, and redirects or the same foreign web page if the service has
+	// answered nothing yet.
 	doubtfulTries = 3
-	// heavyTries is how often an answer that is too heavy is asked for if the caller can
-	// ask for less.
+	// heavyTries bounds the attempts of a request whose answer is too heavy for the service, if the
+	// caller can ask for less.
 	heavyTries = 2
 )
 
@@ -27,7 +27,7 @@ type effort struct {
 	heavy      int           // attempts that failed as heavy answers do
 	spent      time.Duration // time in attempts and pauses
 	last       error
-	told       string // the last error that the log has
+	told       string // the last error that was logged, see errorOnce
 
 	unread int    // attempts whose answer could not be read
 	sum    uint64 // hash of the first unreadable answer
@@ -43,7 +43,7 @@ func (e *effort) unreadable(a *AnswerError) {
 	a.varies = e.varies
 }
 
-// tooHeavy tells whether the caller should rather ask for less than once more.
+// tooHeavy tells whether the caller should ask for fewer results rather than send the request again.
 func (e *effort) tooHeavy() bool {
 	if meaningOf(e.last).heavy {
 		e.heavy++
@@ -58,11 +58,11 @@ func (e *effort) samePage() bool {
 	return ok && a.isPage() && !e.varies && e.unread == e.attempts-e.unsent
 }
 
-// mayHelp tells whether one more attempt may succeed after the last one failed.
-// met tells that the service has answered something in this run.
+// mayHelp tells whether one more attempt of the request may succeed after the last one failed.
+// met tells whether the service has answered something in this run.
 func (e *effort) mayHelp(met bool) bool {
 	if is[*BudgetError](e.last) || is[*OutageError](e.last) {
-		return false // the budget refills in hours; the request has waited for the outage
+		return false // the budget refills in hours, and the request has already waited for the end of the outage
 	}
 	class := meaningOf(e.last).class
 	if !e.repeatable {
@@ -85,7 +85,7 @@ func (e *effort) mayHelp(met bool) bool {
 	return Temporary(e.last)
 }
 
-// wait waits for pause, or until changed is closed. If ctx ends first, it returns the cause.
+// wait waits for the duration pause, or until changed is closed. If ctx ends first, wait returns its cause.
 func wait(ctx context.Context, pause time.Duration, changed <-chan struct{}) error {
 	timer := time.NewTimer(pause)
 	defer timer.Stop()

@@ -50,28 +50,28 @@ func RedactAll(text string, secrets ...Secret) string {
 // maxShown bounds the text that Redact returns, in bytes.
 const maxShown = 16 << 10
 
-// shortKey is how many characters a key has that may be part of an ordinary word.
+// shortKey is the most characters of an API key that may be part of an ordinary word.
 const shortKey = 7
 
-// Redact returns text with the key replaced by "[redacted]", also where it is spelled as
+// Redact returns text with the API key replaced by "[redacted]", also where the key is spelled as
 // addresses, JSON, Go or HTML spell it, by up to three of these on top of one another, and in
-// base64 and hexadecimal. A key of at most seven characters is replaced where it is a whole word
-// or stands in an address, so that "try" does not make "entry" unreadable. Of a very long text
-// Redact returns only the beginning.
+// base64 and hexadecimal. A key of at most seven characters is replaced only where it is a whole
+// word or stands in an address, so that the key "try" does not make "entry" unreadable. Redact
+// returns only the beginning of a text of more than 16 KiB.
 func (s Secret) Redact(text string) string {
 	return s.redact(text, utf8.RuneCountInString(s.value) <= shortKey)
 }
 
-// RedactSent is Redact for a text that shows what is sent, such as an address or the
-// parameters of a request: every key is replaced, however short.
+// RedactSent is like Redact, for a text that shows what is sent, such as an address or the
+// parameters of a request: the key is replaced everywhere, however short it is.
 func (s Secret) RedactSent(text string) string { return s.redact(text, false) }
 
-// mostSpellings is how many spellings on top of each other are looked for. A proxy may
+// mostSpellings is how many spellings of the key on top of each other are looked for. A proxy may
 // percent-encode our request again, or show it in HTML.
 const mostSpellings = 3
 
-// redact replaces the key. With words set it leaves the key inside a longer word, unless that
-// stands in an address.
+// redact replaces the key in text. With words set, it leaves the key where it is part of a longer
+// word that is not in an address.
 func (s Secret) redact(text string, words bool) string {
 	if s.value == "" || text == "" {
 		return text
@@ -114,7 +114,7 @@ func (s Secret) redact(text string, words bool) string {
 	return out.String()
 }
 
-// address finds the addresses in a text, and escape what ends with an escape such as %3D or \n.
+// address matches the addresses in a text; escape matches a text that ends with an escape such as %3D or \n.
 var (
 	address = regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://[^\s"'<>]*`)
 	escape  = regexp.MustCompile(`(%[0-9A-Fa-f]{2}|\\[a-z]|\\u[0-9A-Fa-f]{4})$`)
@@ -127,16 +127,16 @@ func inWord(text string, at, end int) bool {
 	return !begins || !ends
 }
 
-// wordByte tells whether a byte is of a word: of a letter, a digit or "_".
+// wordByte tells whether a byte belongs to a word: to a letter, a digit or "_".
 func wordByte(c byte) bool {
 	return c >= utf8.RuneSelf || c == '_' || c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z'
 }
 
-// spelled holds the ways to spell characters, by character.
+// spelled holds the other spellings of characters, by character, see of.
 type spelled map[string][]string
 
-// ends returns where the key may end if it begins the text: as it is, or with each of its
-// characters spelled in some way, up to depth ways on top of each other.
+// ends returns the offsets in text at which the key may end, if text begins with the key: written
+// plainly, or with any of its characters spelled in another way, up to depth ways on top of each other.
 func (known spelled) ends(text, key string, depth int) []int {
 	ends := []int{0}
 	for key != "" && len(ends) > 0 {
@@ -149,7 +149,7 @@ func (known spelled) ends(text, key string, depth int) []int {
 			if strings.HasPrefix(rest, char) {
 				further = append(further, at+size)
 			}
-			if depth > 0 && rest != "" && strings.IndexByte(`%+\&`, rest[0]) >= 0 { // all others begin so
+			if depth > 0 && rest != "" && strings.IndexByte(`%+\&`, rest[0]) >= 0 { // all other spellings begin with one of these
 				for _, spelling := range known.of(char) {
 					for _, n := range known.ends(rest, spelling, depth-1) {
 						further = append(further, at+n)

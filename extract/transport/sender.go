@@ -31,14 +31,14 @@ type Config struct {
 	BaseURL   string // HTTPS, or plain HTTP to a loopback address
 	Account   string // the account's URL extension
 	AllowHTTP bool   // plain HTTP to other hosts too
-	Key       Secret // of API v2 the account's token
+	Key       Secret // the API key; for API v2 the account's token
 
-	Timeout     time.Duration // bound of one attempt; 0 means DefaultTimeout
+	Timeout     time.Duration // bound of the time of one attempt; 0 means DefaultTimeout
 	Retries     int           // most attempts after the first; negative means DefaultRetries
 	Concurrency int           // most requests under way at once; 0 means DefaultConcurrency
 	Budget      Budget        // asked before every attempt; nil means no budget
 
-	// BackoffMin is the mean pause after the first attempt. The mean doubles
+	// BackoffMin is the mean pause after the first attempt. The mean pause doubles
 	// with each attempt, up to BackoffMax. Each pause is random, between 0 and
 	// twice the mean. Zeros mean 500 ms and 30 s.
 	BackoffMin, BackoffMax time.Duration
@@ -47,8 +47,8 @@ type Config struct {
 	// outage. Waits at the gate, for the budget and in an outage do not count.
 	// 0 means two minutes.
 	Patience time.Duration
-	// FirstPatience takes the place of Patience until a connection to the server was
-	// made once. 0 means Patience if that is given, else 30 seconds.
+	// FirstPatience takes the place of Patience until the first connection to the server.
+	// 0 means Patience if that is given, otherwise 30 seconds.
 	FirstPatience time.Duration
 
 	Logger    *slog.Logger      // nil logs nothing
@@ -56,26 +56,26 @@ type Config struct {
 	UserAgent string
 }
 
-// Dialect is how a generation of the service is asked. Its package (extract/v1, extract/v2)
-// has it.
+// Dialect is how requests to one generation of the service are addressed. Packages extract/v1 and
+// extract/v2 each define theirs.
 type Dialect struct {
-	Root         string // of the paths, such as /api/v2
-	KeyParameter string // in the query; "" sends the key as a bearer token in the header Authorization
-	Accept       string // the header Accept
+	Root         string // the beginning of all paths, such as /api/v2
+	KeyParameter string // the query parameter for the key; "" sends it as a bearer token in the header Authorization
+	Accept       string // the value of the header Accept
 }
 
 // Budget bounds requests. The sender asks it before every attempt of a request.
 type Budget interface {
-	// Reserve waits until one more request may be sent. Its error is that of ctx, a
-	// *BudgetError if the budget is used up, or that of the place where the budget is kept.
+	// Reserve waits until one more request may be sent. It returns the error of ctx, a *BudgetError
+	// if the budget is used up, or the error of the file or store that keeps the budget.
 	Reserve(ctx context.Context) error
 }
 
-// BudgetMinute is how long a request counts for a budget per minute. It adds a second,
-// because requests reach the service with varying delays after they were reserved.
+// BudgetMinute is how long a request counts for a budget per minute. It is a second longer than
+// a minute, because requests reach the service with varying delays after they were reserved.
 const BudgetMinute = time.Minute + time.Second
 
-// Kind is the kind of a request. Requests are counted by kind.
+// Kind tells what a request asks for. Requests are counted by Kind, see Requests.
 type Kind uint8
 
 // The kinds of requests.
@@ -86,20 +86,20 @@ const (
 	kinds
 )
 
-// maxBytes is the most bytes of an answer, decompressed. Decoders count them in int32, and a
-// byte that they replace becomes three. A hundred results with 1,600 values of a kilobyte
+// maxBytes is the most bytes of an answer, decompressed. Decoders count bytes in int32, and a
+// byte that they replace by U+FFFD becomes three. A hundred results with 1,600 values of a kilobyte
 // each stay well below.
 const maxBytes = 256 << 20
 
 // Call is one request: what to send, and how to read its answer.
 type Call struct {
-	Method      string // "" is GET; anything else is not sent again if the service may have carried it out
+	Method      string // "" is GET; any other request is not sent again if the service may have carried it out
 	Kind        Kind
-	Transaction string // its name in the specification
+	Transaction string // the transaction's name in the specification
 	Form        string // "" for GetForms alone
-	Path        string // what of the form is asked for, "" for the form itself
+	Path        string // the path below the form, such as results; "" for the form itself
 	Parameters  Parameters
-	Asked       string // see RequestError.Asked; the key is redacted
+	Asked       string // see RequestError.Asked; the sender redacts the API key in it
 	Halved      bool   // the caller asks for less if the answer is too heavy, see TooHeavy
 
 	Body *[]byte // the buffer that answers are read into
@@ -107,13 +107,13 @@ type Call struct {
 	// answered with an error, and an *AnswerError if the answer cannot be read.
 	Decode func(Header) error
 
-	url string // with the key, so that only the server may see it
+	url string // the address with the API key, so only the server may see it
 }
 
-// GetForms is the transaction that concerns no form.
+// GetForms is the only transaction that concerns no form.
 const GetForms = "Get Forms"
 
-// Header holds what the decoder needs of an answer besides its body.
+// Header holds what Call.Decode needs of an answer besides its body.
 type Header struct {
 	Status      int
 	ContentType string
@@ -127,7 +127,7 @@ type Sender struct {
 	cfg     Config
 	dialect Dialect
 	forms   string            // the address of the account's forms
-	most    int64             // bytes of an answer
+	most    int64             // the most bytes of an answer
 	http    http.RoundTripper // cfg.Transport, with answers decompressed
 	gate    *gate
 	circuit *circuit
@@ -135,11 +135,11 @@ type Sender struct {
 	dated   *atomic.Pointer[dated]
 }
 
-// dated is the date of an answer, and when it came.
+// dated is the date that the service gave an answer (theirs), and when it came by our clock (ours).
 type dated struct{ theirs, ours time.Time }
 
-// Clocks returns the time that the last answer was dated, and when it came by our clock.
-// Both are zero if answers carry no date. One from a cache says nothing.
+// Clocks returns the date that the service gave its last answer, and when that answer came by our
+// clock. Both are zero if answers carry no date. The date of an answer from a cache does not count.
 func (s *Sender) Clocks() (theirs, ours time.Time) {
 	if d := s.dated.Load(); d != nil {
 		return d.theirs, d.ours
@@ -193,9 +193,9 @@ func newTransport(concurrency int) *http.Transport {
 	}
 }
 
-// Fork returns a sender that shares everything with s except the counters.
-// Requests and Outcomes of the fork count its own requests and those of its
-// forks. The counters of s include them. A fork need not be closed.
+// Fork returns a sender that shares everything with s except the counters. Requests and Outcomes of
+// the fork count only its own requests and those of its forks; those of s include them. A fork
+// need not be closed.
 func (s *Sender) Fork() *Sender {
 	fork := *s
 	fork.numbers = &numbers{above: s.numbers}
@@ -210,8 +210,8 @@ func (s *Sender) Reads(forms int) {
 	s.circuit.forms = forms
 }
 
-// Close closes the idle connections, and the budget if it can be closed. On a fork it does
-// nothing, because other senders use them.
+// Close closes the idle connections, and the budget if it has a method Close. On a fork Close does
+// nothing, because other senders use the connections and the budget.
 func (s *Sender) Close() {
 	if s.numbers.above != nil {
 		return
@@ -246,14 +246,14 @@ func (s *Sender) Send(ctx context.Context, call Call) error {
 			break
 		}
 		if open {
-			continue // the open circuit makes the next attempt wait
+			continue // the next attempt waits until the open circuit lets it pass
 		}
 		m, rest := meaningOf(e.last), patience-e.spent
 		if rest <= 0 || m.after > rest {
 			break
 		}
 		pauses.MaxInterval, pauses.RandomizationFactor = s.cfg.BackoffMax, 1 // full jitter: none to twice the interval
-		if m.unsent {                                                        // the usual tries then last as long as the usual patience
+		if m.unsent {                                                        // without jitter, Retries attempts without a connection last about as long as the patience
 			pauses.MaxInterval, pauses.RandomizationFactor = 2*s.cfg.BackoffMax, 0
 		}
 		pause := max(min(pauses.NextBackOff(), rest), m.after) // the last attempt is made at the end of the patience
@@ -268,19 +268,19 @@ func (s *Sender) Send(ctx context.Context, call Call) error {
 	return &RequestError{Transaction: call.Transaction, Form: call.Form, Asked: s.cfg.Key.Redact(call.Asked), Attempts: e.attempts, Err: s.verdict(e)}
 }
 
-// errorOnce returns the error of the last attempt for the log. It is left out if the
-// attempt before failed for the same reason.
+// errorOnce returns the error of the last attempt as an attribute for the log. It returns an empty
+// attribute if the attempt before failed for the same reason.
 func (s *Sender) errorOnce(e *effort) slog.Attr {
 	text := s.cfg.Key.Redact(e.last.Error())
 	if text == e.told {
-		return slog.Attr{} // which a handler ignores
+		return slog.Attr{} // an empty attribute, which a handler of the log ignores
 	}
 	e.told = text
 	return slog.String("error", text)
 }
 
-// verdict returns the error of a request that is not tried again. Of an unreadable answer
-// it decides whose it is.
+// verdict returns the error of a request that is not tried again. For an unreadable answer it
+// decides whether the answer is the service's or another server's (AnswerError.Pages).
 func (s *Sender) verdict(e *effort) error {
 	a, ok := e.last.(*AnswerError) //nolint:errorlint // an outage that wraps one is an outage
 	if !ok {
@@ -297,7 +297,7 @@ func (s *Sender) verdict(e *effort) error {
 	return a
 }
 
-// answerSeed is the seed of all hashes of answers, which makes them comparable.
+// answerSeed is the seed of all hashes of answers, so that they can be compared.
 var answerSeed = maphash.MakeSeed()
 
 // attempt sends the call once and decodes the answer.
@@ -329,7 +329,7 @@ func (s *Sender) attempt(ctx context.Context, call Call, e *effort) error {
 	}
 	took := time.Since(start)
 	e.spent += took
-	if err != nil && ctx.Err() != nil { // the cause may be an error of another request, so it is not touched
+	if err != nil && ctx.Err() != nil { // ctx may have ended by another request's error, so the cause is not changed
 		err, outcome = context.Cause(ctx), OutcomeCancelled
 	} else {
 		m := meaningOf(err)
@@ -367,13 +367,13 @@ func (s *Sender) admit(ctx context.Context) (probe bool, err error) {
 		if open, _, _ := s.circuit.state(); probe || !open {
 			return probe, nil
 		}
-		// The circuit opened during the wait for the budget. The request goes out
-		// in a later minute than it was booked for, so it is booked again then.
+		// The circuit opened during the wait for the budget. The request goes out in a later
+		// minute than the budget booked it for, so the budget books it again then.
 	}
 }
 
-// interpret returns the error of an attempt. err is the error of the decoder. An
-// error of the service counts first, then the HTTP status.
+// interpret returns the error of an attempt. err is the error of the decoder. An error that the
+// service reports in its answer counts first, then the HTTP status.
 func (s *Sender) interpret(call Call, h Header, err error) error {
 	if err == nil {
 		return nil
@@ -393,8 +393,8 @@ func (s *Sender) interpret(call Call, h Header, err error) error {
 	return err
 }
 
-// encoded returns an *AnswerError for an answer in an encoding that was not asked for. One
-// in gzip has been decompressed.
+// encoded returns an *AnswerError for an answer in a content encoding that was not asked for.
+// Answers in gzip have been decompressed already.
 func encoded(h Header) error {
 	encoding := h.Fields.Get("Content-Encoding")
 	if encoding == "" || strings.EqualFold(encoding, "identity") {

@@ -31,8 +31,8 @@ type ServiceError struct {
 	RetryAfter time.Duration // from the Retry-After header, 0 if there was none
 	Sent       string        // the parameters of the request, with the API key redacted
 	Asked      string        // what the caller asked for, such as a view; "" for nothing in particular
-	// ByStatus is set if the service has no codes (API v2). Then Code is the code with
-	// the meaning of Status.
+	// ByStatus is set if the service sends no error codes (API v2). Then Code is the code of API v1
+	// with the meaning of the HTTP status.
 	ByStatus bool
 }
 
@@ -52,11 +52,11 @@ func (e *ServiceError) Error() string {
 	return fmt.Sprintf("the service answered %s %d (%s): %s%s%s", kind, number, meaning, message, sent, ComeBack(e.RetryAfter))
 }
 
-// codes are what the codes of the specification mean: in its words, for the exit code of a
-// command, for another attempt, and for who has to look at it.
+// codes are the error codes of the specification: the meaning in its words, the exit code of a
+// command, the class for another attempt, and a hint on what to check.
 var codes = map[int]struct {
 	meaning string
-	exit    int // 0: that of Class
+	exit    int // 0: the exit code follows from class, see ExitCode
 	class   Class
 	hint    string
 }{
@@ -70,7 +70,7 @@ var codes = map[int]struct {
 	CodeInvalidID:    {"invalid result ID", 0, ClassFinal, ""},
 }
 
-// ExitCode is that of what the service refuses, 75 where the same request may succeed later, else 69.
+// ExitCode is the exit code listed in codes, or 75 where the same request may succeed later, or 69.
 func (e *ServiceError) ExitCode() int {
 	if code := codes[e.Code].exit; code != 0 {
 		return code
@@ -81,7 +81,7 @@ func (e *ServiceError) ExitCode() int {
 	return 69
 }
 
-// Hint says where what was refused can be looked up.
+// Hint says what to check after the service refused the request, "" if nothing is known.
 func (e *ServiceError) Hint() string {
 	if e.Code == CodeInvalidValue && e.Asked != "" {
 		return "the likely cause is what was asked for: check " + e.Asked
