@@ -3,24 +3,24 @@ package page
 // Span is a part of a Builder's Text: the bytes from Start up to End.
 type Span struct{ Start, End int32 }
 
-// Builder fills a page while an answer is decoded. Begin each result with Result
-// and each of its cells with Cell, and add the values of the cell with Value. It
-// is not safe for concurrent use. A builder that is used again keeps its memory.
+// Builder fills a page while an answer is decoded. Begin each result with Result and each of its
+// cells with Cell, and add the values of the cell with Value. A Builder is not safe for
+// concurrent use. A builder that is used again keeps its memory.
 type Builder struct {
 	// Text is the answer in UTF-8, into which the spans of values point. The
 	// decoder may rewrite or replace it until the page is finished.
 	Text []byte
 	// Spare is memory for Text if an answer has to be rewritten. The decoder swaps both.
 	Spare []byte
-	// Page is being filled. The decoder sets its exported fields.
+	// Page is the page that is being filled. The decoder sets its exported fields.
 	Page *Page
 
 	fields  [2]map[string]int32 // the page's fields by id, for metas and for items
 	interns map[string]string   // ids and types seen, so that no string is allocated twice
 }
 
-// Begin takes an empty page from the pool. It reuses for Text the memory of the page or, if
-// that is larger because the last answer was rewritten, Spare.
+// Begin takes an empty page from the pool. For Text it uses again the memory of that page or, if
+// Spare is larger because the last answer was rewritten, the memory of Spare.
 func (b *Builder) Begin() {
 	b.Page = pool.Get().(*Page)
 	b.Text = b.Page.text[:0]
@@ -30,7 +30,7 @@ func (b *Builder) Begin() {
 	b.Reset()
 }
 
-// End releases the page if Finish was not called, and memory that is too large to be kept.
+// End releases the page if Finish was not called, and frees Spare if it is too large to be kept.
 func (b *Builder) End() {
 	if b.Page != nil {
 		b.Finish().Release()
@@ -40,7 +40,7 @@ func (b *Builder) End() {
 	}
 }
 
-// Reset empties the page and keeps Text, so that Text can be decoded again.
+// Reset empties the page and keeps Text, so that Text can be decoded once more.
 func (b *Builder) Reset() {
 	b.Page.reset()
 	clear(b.fields[0])
@@ -81,7 +81,7 @@ func (b *Builder) Result(id int64) {
 // SetID sets the id of the result that was begun last.
 func (b *Builder) SetID(id int64) { b.Page.results[len(b.Page.results)-1].id = id }
 
-// Cell begins a meta or item of the result that was begun last. field is its index.
+// Cell begins a meta or item of the result that was begun last. field is its index in Page.Fields.
 func (b *Builder) Cell(field int32) {
 	p := b.Page
 	p.cells = append(p.cells, Cell{Field: field, first: int32(len(p.values))}) //nolint:gosec // a value takes some bytes of Text
@@ -95,7 +95,8 @@ func (b *Builder) Value(text Span) {
 	p.cells[len(p.cells)-1].Values++
 }
 
-// Label says that the value that was added last was typed for the choice of that label.
+// Label says that the value that was added last is the text typed for an "other" choice. text is
+// the span of the choice's label.
 func (b *Builder) Label(text Span) {
 	p := b.Page
 	if p.labels == nil {
@@ -104,7 +105,7 @@ func (b *Builder) Label(text Span) {
 	p.labels[int32(len(p.values)-1)] = text //nolint:gosec // a value takes some bytes of Text
 }
 
-// Bounds of the strings that a builder keeps.
+// Bounds of the strings that Intern keeps: how many, and the length of each in bytes.
 const (
 	maxInterns   = 4096
 	maxInternLen = 256

@@ -13,25 +13,26 @@ const Blanks = " \t\r\n"
 // Mark is the byte order mark of UTF-8.
 const Mark = "\xef\xbb\xbf"
 
-// Words of eight bytes: each byte of LowBits is 1, of HighBits 0x80. Decoders find bytes with them.
+// Words of eight bytes: each byte of LowBits is 1, each byte of HighBits is 0x80. Decoders use them
+// to find a byte in eight at once.
 const (
 	LowBits  = 0x0101010101010101
 	HighBits = 0x8080808080808080
 )
 
-// Allowed tells whether a page may hold a character: one that XML 1.0 allows (production
-// 2), whatever format the page came in, because v1 can send no other.
+// Allowed tells whether a page may hold a character: one that XML 1.0 allows (production 2). This
+// also holds for answers in JSON, so that API v1 and v2 give the same pages.
 func Allowed(r rune) bool {
 	return r >= ' ' && r < 0xd800 || r == '\n' || r == '\t' || r == '\r' ||
 		r > 0xdfff && r < 0xfffe || r > 0xffff && r <= utf8.MaxRune
 }
 
-// Clean replaces by U+FFFD what Text holds beyond ASCII and a page cannot hold: each byte of
-// invalid UTF-8, U+FFFE and U+FFFF. Page.Replaced counts them. With controls it also
-// replaces control characters and normalises line ends (XML 1.0, section 2.11).
+// Clean replaces by U+FFFD what in Text is beyond ASCII and not allowed in a page: each byte of
+// invalid UTF-8, U+FFFE and U+FFFF. Page.Replaced counts the replacements. With controls set,
+// Clean also replaces control characters and normalises line ends (XML 1.0, section 2.11).
 func (b *Builder) Clean(controls bool) {
 	if !controls && utf8.Valid(b.Text) && !bytes.Contains(b.Text, []byte("\ufffe")) && !bytes.Contains(b.Text, []byte("\uffff")) {
-		return // as far as cleanEnd would tell, and sooner
+		return // without controls this check suffices, and is faster than cleanEnd
 	}
 	n := cleanEnd(b.Text)
 	if n == len(b.Text) {
@@ -60,14 +61,14 @@ func (b *Builder) Clean(controls bool) {
 	b.Text, b.Spare = text, b.Text
 }
 
-// cleanEnd returns the offset of the first byte of b that Clean changes. It is a carriage
-// return, a character that XML 1.0 forbids, or invalid UTF-8.
+// cleanEnd returns the offset of the first byte of b that Clean with controls changes: a carriage
+// return, a character that XML 1.0 forbids, or invalid UTF-8. It is len(b) if there is none.
 func cleanEnd(b []byte) int {
 	for i := 0; i < len(b); {
 		for i+32 <= len(b) && printable(b[i:i+32]) {
 			i += 32
 		}
-		for near := min(i+32, len(b)); i < near; { // few texts are long without a line end or an accent
+		for near := min(i+32, len(b)); i < near; { // most texts soon have a line end or an accent
 			if i+8 <= len(b) {
 				if other := unclean(binary.LittleEndian.Uint64(b[i:])); other != 0 {
 					i += bits.TrailingZeros64(other) / 8
@@ -103,12 +104,12 @@ func printable(b []byte) bool {
 	return (v|w|x|y|^all)&HighBits == 0
 }
 
-// unclean finds the first byte of a word that is not ASCII, or a control character other
-// than a line feed and a tab. The lowest set bit is the highest bit of that byte, and is the
-// only one that counts. The result is 0 if there is none.
+// unclean finds the first byte of a word that is not ASCII, or is a control character other than
+// line feed and tab. The lowest set bit of the result is the highest bit of that byte; the bits
+// above it mean nothing. The result is 0 if there is no such byte.
 func unclean(w uint64) uint64 {
-	// If all bytes are below 0x80, adding 0x60 sets the highest bit of bytes
-	// from 0x20. Adding 0x7f sets it in bytes other than zero. Neither carries.
+	// If all bytes are below 0x80, adding 0x60 sets the highest bit of the bytes from 0x20 on, and
+	// adding 0x7f that of the bytes other than zero. Neither addition carries into the next byte.
 	control := ^(w + 0x60*LowBits)
 	newline := ^((w ^ '\n'*LowBits) + 0x7f*LowBits)
 	tab := ^((w ^ '\t'*LowBits) + 0x7f*LowBits)

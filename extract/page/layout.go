@@ -1,31 +1,31 @@
 package page
 
-// Layout remembers the slots in which a page's results were read, which are mostly the same
-// in each. So a decoder guesses the next slot and compares bytes. Only after a wrong guess
-// it parses names and looks up the field.
+// Layout remembers in which order the metas and items of a result came (its slots), because most
+// results of a page have the same order. So a decoder guesses the next slot and compares bytes.
+// Only after a wrong guess it parses names and looks up the field.
 type Layout struct {
 	Slots []Slot
 	start int32 // guessed first slot of a result; -1: none
 	prev  int32 // the slot read last in this result; -1: none
 }
 
-// Slot is one meta or item of a result, or something else that comes once in a result.
+// Slot is one meta or item of a result, or another part that comes once in a result.
 type Slot struct {
-	Tag   Span  // the text that led to it last, empty if that cannot be compared
-	Place uint8 // where it was, as the decoder names places
-	next  int32 // the slot that follows it, as far as no guess was right; -1: none
+	Tag   Span  // the text before the slot's value when it was read last; empty: not comparable
+	Place uint8 // where in a result the slot was; each decoder numbers its places
+	next  int32 // the slot that followed when no guess was right; -1: none
 }
 
 // Reset forgets all slots.
 func (l *Layout) Reset() { l.Slots, l.start, l.prev = l.Slots[:0], -1, -1 }
 
-// Add adds a slot, which has no tag yet.
+// Add adds a slot, which has no Tag yet.
 func (l *Layout) Add() { l.Slots = append(l.Slots, Slot{next: -1}) }
 
 // Result begins the next result.
 func (l *Layout) Result() { l.prev = -1 }
 
-// Follow records that a slot came next.
+// Follow records that slot came next in the result.
 func (l *Layout) Follow(slot int32) {
 	if l.prev < 0 {
 		l.start = slot
@@ -35,9 +35,9 @@ func (l *Layout) Follow(slot int32) {
 	l.prev = slot
 }
 
-// Guess returns the slot at a place whose tag comes next in text, and the tag's length. The
-// slot is -1 if none was guessed right. It tries the guessed slot, and then those after it,
-// because a result may lack fields.
+// Guess returns the slot at a place whose tag comes next in text, and the tag's length. found is
+// -1 if no guess was right. Guess tries the slot that followed last time, and then the two after
+// it, because a result may lack fields.
 func (l *Layout) Guess(text []byte, at int, place uint8) (found int32, length int) {
 	guess := l.start
 	if l.prev >= 0 {

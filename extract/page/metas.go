@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// Metas that have a meaning for the reading of results.
+// Metas that have a meaning for reading results.
 const (
 	MetaStatus = "result_status"
 	MetaStart  = "date_start"
-	MetaFinish = "date_finish" // services filter by it
+	MetaFinish = "date_finish" // when the result was finished; services filter by this date
 	MetaUpdate = "date_update" // when the result last changed
 )
 
@@ -20,8 +20,8 @@ var metas = []string{
 	"payment_status", "payment_amount", "score",
 }
 
-// MetaPlace returns the place of a meta among those that all generations of the service have
-// (service-notes.md, "Meta ids"). Metas that are not known come last.
+// MetaPlace returns the position of a meta in the list of the known metas (service-notes.md,
+// "Meta ids"), which orders columns. Unknown metas come last.
 func MetaPlace(id string) int {
 	if i := slices.Index(metas, id); i >= 0 {
 		return i
@@ -32,5 +32,5 @@ func MetaPlace(id string) int {
 // KnownMeta tells whether services have a meta of that id.
 func KnownMeta(id string) bool { return slices.Contains(metas, id) }
 
-// IsDate tells whether a meta is a date with a time, also one that is not known.
+// IsDate tells whether a meta, known or unknown, is a date with a time: its id begins with date_.
 func IsDate(id string) bool { return strings.HasPrefix(id, "date_") }

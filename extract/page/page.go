@@ -24,8 +24,8 @@ func (k Kind) String() string {
 	return "item"
 }
 
-// Field is one meta or item id that occurs in a page. (Kind, ID) is its
-// identity; Type and Index are those of its first occurrence in the page.
+// Field is one meta or item that occurs in a page, identified by Kind and ID. Type and Index are
+// those of its first occurrence in the page.
 type Field struct {
 	Kind  Kind
 	ID    string
@@ -33,7 +33,7 @@ type Field struct {
 	Index int    // the item's index attribute, its position on the form; 0 if missing
 }
 
-// Heading is a column's label, which is sent if fs_include_headings is set. The
+// Heading is a column's label, which the service sends if fs_include_headings is set. The
 // id identifies the column: labels may repeat, be empty or hold line breaks.
 type Heading struct {
 	ID    string
@@ -59,7 +59,7 @@ type result struct {
 // cells and values are views into it and valid until Release. The zero value is
 // an empty page. A Page is not safe for concurrent use.
 type Page struct {
-	Headings []Heading // in document order; empty unless asked for
+	Headings []Heading // in document order; empty unless the query asked for headings
 	Fields   []Field   // in order of first occurrence
 	Replaced int       // characters that XML 1.0 forbids or invalid UTF-8, replaced by U+FFFD
 	Ends     bool      // the answer says that no page follows
@@ -68,19 +68,19 @@ type Page struct {
 	results []result
 	cells   []Cell
 	values  []Span
-	labels  map[int32]Span // by index of a typed text in values: see Label
+	labels  map[int32]Span // labels of "other" choices, by the index in values of the typed text: see Label
 }
 
 var pool = sync.Pool{New: func() any { return new(Page) }}
 
-// MaxPooled is the size in bytes of the largest text that is kept for reuse. A
+// MaxPooled is the size in bytes of the largest answer whose memory is kept for reuse. A
 // huge answer must not hold its memory for the rest of the run.
 const MaxPooled = 16 << 20
 
 // Bounds of what an answer may cost, in any format.
 const (
-	MaxDepth   = 64     // elements, objects and arrays that are open
-	MaxResults = 10_000 // in a page
+	MaxDepth   = 64     // elements, objects and arrays that are open at once
+	MaxResults = 10_000 // results in a page
 )
 
 // Release empties the page and gives its memory back to the pool. No view
@@ -109,10 +109,10 @@ func (p *Page) ID(i int) int64 { return p.results[i].id }
 // such results, and counts them (service-v2.md, section 9). They belong to the window before.
 func (p *Page) Early(i int) bool { return p.results[i].early }
 
-// MarkEarly marks result i as early.
+// MarkEarly marks result i as finished before the window that was asked for, see Early.
 func (p *Page) MarkEarly(i int) { p.results[i].early = true }
 
-// DropEarly removes the early results, and returns how many they were.
+// DropEarly removes the early results (see Early), and returns how many there were.
 func (p *Page) DropEarly() int {
 	n := len(p.results)
 	p.results = slices.DeleteFunc(p.results, func(r result) bool { return r.early })
@@ -146,16 +146,16 @@ func (p *Page) Cells(i int) []Cell {
 	return p.cells[r.first:r.last]
 }
 
-// Value returns value i of the cell, 0 <= i < c.Values, as valid UTF-8. The
-// bytes are a view: they must not be changed, appended to or kept beyond Release.
-// Their capacity reaches to the end of the answer, so that words may be read.
+// Value returns value i of the cell, 0 <= i < c.Values, as valid UTF-8. The bytes are a view of the
+// page: they must not be changed, appended to or kept beyond Release. Their capacity reaches to
+// the end of the answer, so that callers may read words of eight bytes beyond the value's end.
 func (p *Page) Value(c Cell, i int) []byte {
 	s := p.values[int(c.first)+i]
 	return p.text[s.Start:s.End]
 }
 
-// Label returns the label of the choice that value i of the cell was typed for, and
-// whether it was typed for one (an "other" choice). It is a view as that of Value.
+// Label returns the label of the "other" choice for which value i of the cell was typed; typed is
+// false if the value was not typed. The label is a view of the page as in Value.
 func (p *Page) Label(c Cell, i int) (label []byte, typed bool) {
 	s, typed := p.labels[c.first+int32(i)] //nolint:gosec // a value takes some bytes of text
 	return p.text[s.Start:s.End], typed

@@ -35,7 +35,7 @@ type AnswerError struct {
 	varies bool   // another attempt of the request ended in another way
 }
 
-// Error names the problem and its place.
+// Error names the problem and its byte offset in the answer.
 func (e *AnswerError) Error() string {
 	if e.NotService() {
 		tries := "the only try gave a page"
@@ -95,7 +95,7 @@ func (e *AnswerError) redirects() bool {
 	return e.Status >= http.StatusMultipleChoices && e.Status < http.StatusBadRequest
 }
 
-// Wrong returns the error for a well-formed answer that lacks content which the specification requires.
+// Wrong returns the error for a well-formed answer that lacks content that is required.
 func Wrong(problem string) error {
 	return &AnswerError{Offset: -1, Problem: problem, Fault: FaultWrong, Ours: true}
 }

@@ -45,7 +45,7 @@ type streak struct {
 	attempts int
 	since    time.Time // when the first attempt failed
 	first    *effort   // the request of the first attempt
-	several  bool      // an attempt of another request, or of another form if several are read, failed too
+	several  bool      // attempts of other requests, or other forms, failed too
 	last     error
 }
 
@@ -85,7 +85,7 @@ func (c *circuit) look(now time.Time) (probe bool, wait time.Duration, changed <
 	}
 	wait = c.patience() // any duration will do: changed ends the wait
 	if c.failed > 0 {
-		// The failed attempts may have begun long ago, so one probe has to fail before the outage counts.
+		// The failed attempts may have begun long ago, so one probe has to fail first.
 		if wait = c.streak.since.Add(c.patience()).Sub(now); wait <= 0 {
 			return false, 0, nil, &OutageError{Since: c.streak.since, Attempts: c.streak.attempts, Last: c.streak.last}
 		}

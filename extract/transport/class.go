@@ -13,8 +13,8 @@ type Class uint8
 const (
 	ClassFinal       Class = iota // the same request will be refused again
 	ClassDoubtful                 // the same request will most likely be refused again
-	ClassUnavailable              // the service is too busy; the request may have been carried out
-	ClassBusy                     // the service is too busy; the request was turned away and had no effect
+	ClassUnavailable              // too busy; the request may have been carried out
+	ClassBusy                     // too busy; the service turned the request away
 )
 
 // The outcomes of an attempt. Every attempt that was sent has exactly one outcome. A
@@ -78,7 +78,7 @@ func meaningOf(err error) meaning {
 		switch s.Status {
 		case http.StatusTooManyRequests:
 			m.class, m.outcome = ClassBusy, OutcomeBusy
-		case http.StatusServiceUnavailable: // a proxy sends this status too, so the request may have been carried out
+		case http.StatusServiceUnavailable: // a proxy sends 503 too, so the request may be done
 			m.class, m.outcome = ClassUnavailable, OutcomeBusy
 		}
 		return m
@@ -93,7 +93,7 @@ func meaningOf(err error) meaning {
 	return meaning{outcome: OutcomeFailed}
 }
 
-// isAbsence tells whether the service is away. met tells whether it has answered before in this run.
+// isAbsence tells whether the service is away. met tells whether it has answered before.
 func (m meaning) isAbsence(met bool) bool { return m.absent || m.foreign && met }
 
 // TooHeavy tells whether a request failed as it does if its answer is more than the

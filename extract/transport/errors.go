@@ -11,7 +11,7 @@ import (
 type RequestError struct {
 	Transaction string // the transaction's name in the specification: "Get Results"
 	Form        string // "" for Get Forms
-	Asked       string // see ResultsQuery.Asked: what the caller asked for, such as a view; "" for nothing in particular
+	Asked       string // what the caller asked for, such as a view; "" for nothing special
 	Attempts    int
 	Err         error
 }

@@ -7,9 +7,9 @@ import (
 )
 
 const (
-	// doubtfulTries bounds the attempts of a request whose failures are most likely final: doubtful
-	// refusals, the same wrong answer, and redirects or the same foreign web page if the service has
-	// answered nothing yet.
+	// doubtfulTries bounds the attempts of a request whose failures are most likely final:
+	// doubtful refusals, the same wrong answer, and redirects or the same foreign web page if
+	// the service has answered nothing yet.
 	doubtfulTries = 3
 	// heavyTries bounds the attempts of a request whose answer is too heavy for the service, if the
 	// caller can ask for less.
@@ -43,7 +43,7 @@ func (e *effort) unreadable(a *AnswerError) {
 	a.varies = e.varies
 }
 
-// tooHeavy tells whether the caller should ask for fewer results rather than send the request again.
+// tooHeavy tells whether the caller should ask for fewer results rather than for the same again.
 func (e *effort) tooHeavy() bool {
 	if meaningOf(e.last).heavy {
 		e.heavy++
@@ -62,7 +62,7 @@ func (e *effort) samePage() bool {
 // met tells whether the service has answered something in this run.
 func (e *effort) mayHelp(met bool) bool {
 	if is[*BudgetError](e.last) || is[*OutageError](e.last) {
-		return false // the budget refills in hours, and the request has already waited for the end of the outage
+		return false // the budget refills in hours; the outage was waited for
 	}
 	class := meaningOf(e.last).class
 	if !e.repeatable {
@@ -85,7 +85,8 @@ func (e *effort) mayHelp(met bool) bool {
 	return Temporary(e.last)
 }
 
-// wait waits for the duration pause, or until changed is closed. If ctx ends first, wait returns its cause.
+// wait waits for the duration pause, or until changed is closed. If ctx ends first, wait returns
+// the cause of ctx.
 func wait(ctx context.Context, pause time.Duration, changed <-chan struct{}) error {
 	timer := time.NewTimer(pause)
 	defer timer.Stop()

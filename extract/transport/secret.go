@@ -114,7 +114,8 @@ func (s Secret) redact(text string, words bool) string {
 	return out.String()
 }
 
-// address matches the addresses in a text; escape matches a text that ends with an escape such as %3D or \n.
+// address matches the addresses in a text; escape matches a text that ends with an escape such
+// as %3D or \n.
 var (
 	address = regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://[^\s"'<>]*`)
 	escape  = regexp.MustCompile(`(%[0-9A-Fa-f]{2}|\\[a-z]|\\u[0-9A-Fa-f]{4})$`)
@@ -135,8 +136,8 @@ func wordByte(c byte) bool {
 // spelled holds the other spellings of characters, by character, see of.
 type spelled map[string][]string
 
-// ends returns the offsets in text at which the key may end, if text begins with the key: written
-// plainly, or with any of its characters spelled in another way, up to depth ways on top of each other.
+// ends returns the offsets in text at which the key may end, if text begins with the key,
+// plain or with characters that are spelled in other ways, up to depth ways on top of each other.
 func (known spelled) ends(text, key string, depth int) []int {
 	ends := []int{0}
 	for key != "" && len(ends) > 0 {

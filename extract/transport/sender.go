@@ -60,7 +60,7 @@ type Config struct {
 // extract/v2 each define theirs.
 type Dialect struct {
 	Root         string // the beginning of all paths, such as /api/v2
-	KeyParameter string // the query parameter for the key; "" sends it as a bearer token in the header Authorization
+	KeyParameter string // query parameter of the key; "" sends it in the header Authorization
 	Accept       string // the value of the header Accept
 }
 
@@ -93,7 +93,7 @@ const maxBytes = 256 << 20
 
 // Call is one request: what to send, and how to read its answer.
 type Call struct {
-	Method      string // "" is GET; any other request is not sent again if the service may have carried it out
+	Method      string // "" is GET; other requests are not repeated if they may be done
 	Kind        Kind
 	Transaction string // the transaction's name in the specification
 	Form        string // "" for GetForms alone
@@ -252,7 +252,7 @@ func (s *Sender) Send(ctx context.Context, call Call) error {
 		if rest <= 0 || m.after > rest {
 			break
 		}
-		pauses.MaxInterval, pauses.RandomizationFactor = s.cfg.BackoffMax, 1 // full jitter: none to twice the interval
+		pauses.MaxInterval, pauses.RandomizationFactor = s.cfg.BackoffMax, 1 // full jitter: 0 to twice the mean
 		if m.unsent {                                                        // without jitter, Retries attempts without a connection last about as long as the patience
 			pauses.MaxInterval, pauses.RandomizationFactor = 2*s.cfg.BackoffMax, 0
 		}
@@ -329,7 +329,7 @@ func (s *Sender) attempt(ctx context.Context, call Call, e *effort) error {
 	}
 	took := time.Since(start)
 	e.spent += took
-	if err != nil && ctx.Err() != nil { // ctx may have ended by another request's error, so the cause is not changed
+	if err != nil && ctx.Err() != nil { // the cause may be another request's error: not changed
 		err, outcome = context.Cause(ctx), OutcomeCancelled
 	} else {
 		m := meaningOf(err)

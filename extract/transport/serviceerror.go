@@ -89,9 +89,9 @@ func (e *ServiceError) Hint() string {
 	return codes[e.Code].hint
 }
 
-// Class tells what the error means for another attempt. The HTTP statuses 429
-// and 503 count, unless section 7 says that the code blames the request. Where the
-// status alone speaks, each 5xx is worth as many attempts as 503.
+// Class tells what the error means for another attempt. The HTTP statuses 429 and 503 count,
+// unless section 7 of the specification says that the code blames the request. Where the
+// service sends no codes (ByStatus), each 5xx is worth as many attempts as 503.
 func (e *ServiceError) Class() Class {
 	code, listed := codes[e.Code]
 	switch {
@@ -110,8 +110,8 @@ func (e *ServiceError) Class() Class {
 // Temporary tells whether the same request may succeed later.
 func (e *ServiceError) Temporary() bool { return e.Class() >= ClassUnavailable }
 
-// complete adds what only the sender knows. The HTTP status counts before one that the answer
-// holds, which counts only where that one reports success.
+// complete adds what only the sender knows. An HTTP status of 400 or more counts before the
+// status that the body names, which counts only where the HTTP status reports success.
 func (e *ServiceError) complete(h Header, call Call, key Secret) {
 	if h.Status >= http.StatusBadRequest || e.Status == 0 {
 		e.Status = h.Status

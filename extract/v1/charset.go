@@ -11,19 +11,18 @@ import (
 	"github.com/formetl/formetl/extract/page"
 )
 
-// charset is a character encoding that answers may have. US-ASCII is read as UTF-8, which
-// contains it.
+// charset is a character encoding of answers. US-ASCII is read as UTF-8, of which it is a part.
 type charset string
 
 const (
-	charsetNone    charset = "" // not stated
+	charsetNone    charset = "" // no charset is stated
 	charsetUTF8    charset = "utf-8"
-	charsetLatin1  charset = "iso-8859-1" // as the standard has it: 0x80 to 0x9f are control characters
-	charsetUnknown charset = "?"          // stated, and neither of these
+	charsetLatin1  charset = "iso-8859-1" // by the standard: bytes 0x80 to 0x9f are control characters
+	charsetUnknown charset = "?"          // a charset is stated, but neither of the two above
 )
 
-// charsetOf returns the charset with a label, in any letter case (IANA's names, and usual
-// spellings).
+// charsetOf returns the charset with a label, in any letter case. Labels are IANA's names and usual
+// other spellings.
 func charsetOf(label string) charset {
 	label = strings.TrimSpace(label)
 	is := func(name string) bool { return strings.EqualFold(label, name) }
@@ -38,15 +37,15 @@ func charsetOf(label string) charset {
 	return charsetUnknown
 }
 
-// mediaType is what a Content-Type header says.
+// mediaType is the content of a Content-Type header.
 type mediaType struct {
-	header  string // as it was sent
-	label   string // of the charset
+	header  string // the header as the server sent it
+	label   string // the label of the charset
 	charset charset
 	html    bool
 }
 
-// parseMediaType reads a Content-Type header. One that cannot be parsed says nothing.
+// parseMediaType reads a Content-Type header. A header that cannot be parsed states nothing.
 func parseMediaType(header string) mediaType {
 	m := mediaType{header: header}
 	kind, params, err := mime.ParseMediaType(header)
@@ -59,10 +58,10 @@ func parseMediaType(header string) mediaType {
 	return m
 }
 
-// pick chooses the encoding of a body without a byte order mark. The
-// Content-Type decides (RFC 7303, section 3), else the XML declaration, else it
-// is UTF-8. If the two disagree and one is UTF-8, the bytes decide. Proxies add
-// a wrong charset, and other text is hardly ever valid UTF-8.
+// pick chooses the encoding of a body without a byte order mark. The Content-Type (header) decides
+// (RFC 7303, section 3), then the XML declaration (declared), and without either it is UTF-8. If
+// the two disagree and one is UTF-8, the bytes decide: proxies add a wrong charset, and text in
+// another encoding is hardly ever valid UTF-8.
 func pick(header, declared charset, body []byte) charset {
 	switch {
 	case header == charsetNone:
@@ -77,8 +76,8 @@ func pick(header, declared charset, body []byte) charset {
 	return header
 }
 
-// latin1ToUTF8 converts text from ISO-8859-1, whose bytes are the numbers of its characters,
-// and appends it to dst.
+// latin1ToUTF8 converts text from ISO-8859-1, whose bytes are Unicode code points, and appends it
+// to dst.
 func latin1ToUTF8(dst, text []byte) []byte {
 	for _, b := range text {
 		dst = utf8.AppendRune(dst, rune(b))
@@ -87,12 +86,12 @@ func latin1ToUTF8(dst, text []byte) []byte {
 }
 
 // declaredCharset returns the label of the encoding in the XML declaration at the start of
-// text, nil without one.
+// text, nil without a declaration or encoding.
 func declaredCharset(text []byte) (label []byte) {
 	if !bytes.HasPrefix(text, []byte("<?xml")) || len(text) < 6 || !isSpace(text[5]) {
 		return nil
 	}
-	declaration, _, whole := bytes.Cut(text, []byte("?>")) // the scanner reports one that is truncated
+	declaration, _, whole := bytes.Cut(text, []byte("?>")) // the scanner reports a truncated declaration
 	_, rest, _ := bytes.Cut(declaration, []byte("encoding"))
 	rest = bytes.TrimLeft(rest, page.Blanks+"=")
 	if !whole || len(rest) == 0 || rest[0] != '"' && rest[0] != '\'' {

@@ -13,7 +13,7 @@ type Client struct{ *transport.Sender }
 
 var _ extract.Client = (*Client)(nil)
 
-// NewClient checks the configuration and returns a client. It sends nothing.
+// NewClient checks the configuration and returns a client. It sends no request.
 func NewClient(cfg transport.Config) (*Client, error) {
 	sender, err := transport.NewSender(cfg, transport.Dialect{Root: "/api/users", KeyParameter: "fs_api_key", Accept: "application/xml, text/xml"})
 	if err != nil {
@@ -33,8 +33,8 @@ func (c *Client) PageSize() int { return extract.PageSize }
 // Generation is v1.
 func (c *Client) Generation() string { return "v1" }
 
-// askFor sends a transaction with a small answer. A successful answer must hold
-// the element. askFor returns what read makes of it.
+// askFor sends a transaction whose answer is small. A successful answer must hold the named
+// element. askFor returns the value that read makes of that element.
 func askFor[T any](ctx context.Context, c *Client, call transport.Call, element string, read func(*node) (T, error)) (value T, err error) {
 	d := newDecoder()
 	defer d.release()

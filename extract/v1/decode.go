@@ -11,14 +11,14 @@ import (
 	"github.com/formetl/formetl/extract/transport"
 )
 
-// decoder decodes answers: those of Get Results into a page, those of other
-// transactions into a tree. It is reused for the next answer.
+// decoder decodes answers: those of Get Results into a page, those of other transactions into a
+// tree. A decoder is used again for later answers.
 type decoder struct {
 	page.Builder
 	scan   scanner
 	layout page.Layout
-	texts  []page.Span // of the cell that is read
-	media  mediaType   // of the Content-Type seen last
+	texts  []page.Span // the texts of the cell that is being read
+	media  mediaType   // of the Content-Type header seen last
 	html   bool        // the answer is labelled as an HTML page, or begins as one
 }
 
@@ -31,14 +31,14 @@ func newDecoder() *decoder {
 	return d
 }
 
-// release keeps the decoder for reuse, and its page if Finish was not called.
+// release keeps the decoder for reuse. It releases the page too if Finish was not called.
 func (d *decoder) release() {
 	d.End()
 	decoders.Put(d)
 }
 
 // decode decodes the answer in Text. It calls success to read the content of an
-// answer that reports no error.
+// answer that reports no error; otherwise it returns the reported error.
 func (d *decoder) decode(contentType string, success func() error) error {
 	d.Reset()
 	if d.media.header != contentType {
@@ -93,7 +93,7 @@ func (d *decoder) prepare() error {
 	return nil
 }
 
-// isHTML tells whether text begins as HTML pages do.
+// isHTML tells whether text begins as an HTML page does.
 func isHTML(text []byte) bool {
 	begins := func(with string) bool {
 		return len(text) >= len(with) && bytes.EqualFold(text[:len(with)], []byte(with))

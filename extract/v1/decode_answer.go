@@ -7,9 +7,9 @@ import (
 	"github.com/formetl/formetl/extract/transport"
 )
 
-// readEnvelope reads the whole document. The root element is fs_response, earlier fs_result
-// (specification, sections 4 and 9). success reads the content of a successful answer. If
-// the answer reports an error, readEnvelope returns it. Some services label XML as HTML,
+// readEnvelope reads the whole document. The root element is fs_response, or fs_result in older
+// services (specification, sections 4 and 9). success reads the content of a successful answer. If
+// the answer reports an error, readEnvelope returns that error. Some services label XML as HTML,
 // so the label affects only error texts.
 func (d *decoder) readEnvelope(success func() error) error {
 	s := &d.scan
@@ -47,7 +47,7 @@ func (d *decoder) readEnvelope(success func() error) error {
 	return cmp.Or(err, s.Blamed(), refused)
 }
 
-// readPage reads what a successful answer of Get Results holds.
+// readPage reads the content of a successful answer of Get Results into the page.
 func (d *decoder) readPage() error {
 	s := &d.scan
 	found, other := false, ""
@@ -62,7 +62,7 @@ func (d *decoder) readPage() error {
 			return d.readResults()
 		case "headings":
 			return d.readHeadings(0)
-		case "count", "forms", "form", "status", "publish": // another transaction's
+		case "count", "forms", "form", "status", "publish": // answers of other transactions
 			other = ", with a " + string(name) + " element"
 		}
 		return s.skip()
@@ -73,15 +73,15 @@ func (d *decoder) readPage() error {
 	return err
 }
 
-// readText reads the rest of the element whose start tag was read last. It returns
-// its character data and CDATA, joined, with those of the markup inside it.
+// readText reads the rest of the element whose start tag was read last. It returns the element's
+// character data and CDATA, joined, including the text of elements inside it.
 func (d *decoder) readText() (page.Span, error) {
 	d.texts = d.texts[:0]
 	err := d.readTexts()
 	return d.scan.join(d.texts), err
 }
 
-// readTexts reads to the end of the innermost open element and notes all texts in it.
+// readTexts reads to the end of the innermost open element and adds all its texts to d.texts.
 func (d *decoder) readTexts() error {
 	s := &d.scan
 	for outer := len(s.open) - 1; len(s.open) > outer; {
@@ -96,10 +96,10 @@ func (d *decoder) readTexts() error {
 	return nil
 }
 
-// readHeadings reads the column labels, whose shape is not specified. It takes
-// elements named heading, meta or item, with the id in for or id. Elements
-// named metas or items around them tell their kind, else group does. It ignores
-// elements without an id.
+// readHeadings reads the column labels, whose shape is not specified. It takes elements named
+// heading, meta or item, with the column's id in the attribute for or id, and ignores elements
+// without an id. Elements named metas or items around a heading tell its kind; without them
+// its kind is group.
 func (d *decoder) readHeadings(group page.Kind) error {
 	return d.scan.children(func(name []byte) error {
 		switch string(name) {

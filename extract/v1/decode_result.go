@@ -7,7 +7,7 @@ import (
 	"github.com/formetl/formetl/extract/page"
 )
 
-// readResults reads the result elements under results.
+// readResults reads the result elements inside the results element.
 func (d *decoder) readResults() error {
 	s := &d.scan
 	d.layout.Reset()
@@ -90,8 +90,8 @@ func (d *decoder) readCell(kind page.Kind, field int32) error {
 	return err
 }
 
-// takeValue reads the text of the innermost open element and its end tag, if the text
-// holds no reference and no >. Else it reads nothing and returns false. It is faster than
+// guessCell reads the start tag of a cell if d.layout predicts it. It returns the index of the
+// field, or -1 if the prediction was wrong and nothing was read.
 // readText.
 func (d *decoder) takeValue(end string) bool {
 	s := &d.scan
@@ -138,7 +138,7 @@ func (d *decoder) fieldOf(kind page.Kind) int32 {
 		t, _ := s.attr("type")
 		f.Type = d.Intern(t)
 		if index, ok := s.attr("index"); ok {
-			// An index that is no number counts as none, because it only orders columns.
+			// An index that is no number counts as missing, because it only orders columns.
 			if n, err := strconv.Atoi(string(bytes.Trim(index, page.Blanks))); err == nil {
 				f.Index = n
 			}

@@ -7,7 +7,7 @@ import (
 	"github.com/formetl/formetl/extract/transport"
 )
 
-// resultsParameters returns those of Get Results (specification, section 4.5).
+// resultsParameters returns the parameters of Get Results (specification, section 4.5).
 func resultsParameters(q extract.ResultsQuery) transport.Parameters {
 	ps := constrain(q.Window, q.IDs)
 	// The limit is "a number less than 100", with a default of 100. A strict

@@ -19,25 +19,25 @@ const (
 )
 
 // maxAttributes bounds the attributes of one start tag, because the check for
-// duplicates compares each with all before it.
+// duplicate names compares each attribute with all before it.
 const maxAttributes = 64
 
 // attribute is one attribute of a start tag. Its value is decoded.
 type attribute struct{ name, value page.Span }
 
 // scanner turns a well-formed XML 1.0 document into events. References (&amp;, &#10;) are
-// decoded in place. Names are compared with their prefixes. The service never uses
+// decoded in place. Names are compared together with their prefixes. The service never uses
 // prefixes, so <x:value> is an unknown element.
 type scanner struct {
 	extract.Scanner
 
-	name     page.Span   // of the last start tag
-	attrs    []attribute // of the last start tag
-	text     page.Span   // of the last text event
-	pending  bool        // the last start tag was empty: its end comes next
+	name     page.Span   // the name in the last start tag
+	attrs    []attribute // the attributes of the last start tag
+	text     page.Span   // what the last text event holds
+	pending  bool        // the last start tag was of an empty element (<a/>): its end comes next
 	rootSeen bool
 	typeSeen bool // a DOCTYPE was met
-	first    int  // offset of the only place for an XML declaration
+	first    int  // the only offset at which an XML declaration may stand
 	open     []page.Span
 }
 
@@ -89,7 +89,7 @@ func (s *scanner) next() (event, error) {
 }
 
 // child reads past the start tag of the next child of the innermost open
-// element. It skips text on the way. It returns false at the end of the element.
+// element, and skips text before it. It returns false at the end of the open element.
 func (s *scanner) child() (bool, error) {
 	s.Pos = blanksEnd(s.Buf, s.Pos)
 	for {
@@ -117,9 +117,9 @@ func (s *scanner) children(read func(name []byte) error) error {
 	}
 }
 
-// opened reads past the start tag from at to end, the name of which has that many bytes. It
-// is a faster scanStart for a tag that was compared. It returns false, with nothing read, if
-// no element may be opened.
+// opened reads past the start tag from at to end, whose name has name bytes. It is a faster
+// scanStart for a tag whose bytes were compared already. It returns false, with nothing read, if
+// no further element may be opened.
 func (s *scanner) opened(at, end, name int) bool {
 	if s.pending || len(s.open) >= page.MaxDepth {
 		return false
@@ -151,7 +151,7 @@ func (s *scanner) skipBlanks() error {
 	return s.Fail(s.Pos, "text before the root element")
 }
 
-// push records an open element. It fails if too many are open.
+// push records an open element. It fails if too many elements are open.
 func (s *scanner) push(name page.Span) error {
 	if err := s.Deeper(len(s.open), int(name.Start)); err != nil {
 		return err

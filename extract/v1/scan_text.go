@@ -9,7 +9,7 @@ import (
 	"github.com/formetl/formetl/extract/page"
 )
 
-// zeroBytes finds the first zero byte of w. The lowest set bit of the result is
+// zeroBytes finds the first zero byte of w: the lowest set bit of the result is
 // the highest bit of that byte. The result is 0 if no byte is zero.
 func zeroBytes(w uint64) uint64 { return (w - page.LowBits) &^ w & page.HighBits }
 
@@ -68,8 +68,8 @@ func (s *scanner) scanText() error {
 	}
 }
 
-// decodeReferences decodes the references in buf[i:end] in place. The first one
-// is at i. It returns the offset of the end of the decoded text.
+// decodeReferences decodes the references in s.Buf[i:end] in place; the first begins at i. It
+// returns the offset at which the decoded text ends.
 func (s *scanner) decodeReferences(i, end int) (int, error) {
 	w := i
 	for {
@@ -89,7 +89,7 @@ func (s *scanner) decodeReferences(i, end int) (int, error) {
 }
 
 // decodeReference decodes the reference at the start of b. It returns the character
-// and the length of the reference, 0 if there is none.
+// and the length of the reference, 0 if b begins with no reference.
 func decodeReference(b []byte) (rune, int) {
 	if len(b) > 1 && b[1] == '#' {
 		return numericReference(b)
@@ -105,8 +105,8 @@ func decodeReference(b []byte) (rune, int) {
 	return 0, 0
 }
 
-// numericReference reads &#n; or &#xn;. n is its length, 0 if there is none. r
-// may lie beyond Unicode.
+// numericReference reads a reference &#n; or &#xn; at the start of b. n is its length in bytes, 0
+// if there is none. The character r may lie beyond Unicode.
 func numericReference(b []byte) (r rune, n int) {
 	base, i := rune(10), 2
 	if len(b) > 2 && b[2] == 'x' {
@@ -129,7 +129,7 @@ func numericReference(b []byte) (r rune, n int) {
 	return 0, 0
 }
 
-// join returns the span of all texts, one behind the other. They move left in buf, over
+// join returns the span of all texts, one behind the other. The texts move left in s.Buf, over
 // markup that was read already.
 func (s *scanner) join(texts []page.Span) (all page.Span) {
 	for i, text := range texts {
@@ -142,8 +142,8 @@ func (s *scanner) join(texts []page.Span) (all page.Span) {
 	return all
 }
 
-// scanDeclaration reads markup that begins with <!. If it is a CDATA section, its
-// text becomes the event's and isData is true. A comment or a DOCTYPE is skipped.
+// scanDeclaration reads markup that begins with <!. For a CDATA section isData is true, and s.text
+// is the section's text. A comment or a DOCTYPE is skipped.
 func (s *scanner) scanDeclaration() (isData bool, err error) {
 	rest := s.Buf[s.Pos:]
 	switch {
@@ -184,8 +184,8 @@ func (s *scanner) skipComment() error {
 	return nil
 }
 
-// skipDoctype passes over a DOCTYPE. One with an internal subset is refused,
-// because it could define entities.
+// skipDoctype passes over a DOCTYPE. A DOCTYPE with an internal subset is refused,
+// because the subset could define entities.
 func (s *scanner) skipDoctype() error {
 	if s.rootSeen || s.typeSeen {
 		return s.Fail(s.Pos, "a DOCTYPE that does not stand alone before the root element")
@@ -210,8 +210,8 @@ func (s *scanner) skipDoctype() error {
 	return s.Truncated()
 }
 
-// skipInstruction passes over <?target …?>. With the target xml it is the XML
-// declaration, which may only begin the document. Blanks before it are
+// skipInstruction passes over <?target …?>. With the target xml this is the XML
+// declaration, which may only begin the document. Blanks before the declaration are
 // tolerated, because some programs write them.
 func (s *scanner) skipInstruction() error {
 	start := s.Pos + len("<?")
@@ -232,8 +232,8 @@ func (s *scanner) skipInstruction() error {
 // Roles of an ASCII byte in a name (XML 1.0, fifth edition, productions 4 and
 // 4a).
 const (
-	nameStarts    = 1 << iota // a name may begin with it
-	nameContinues             // a name may contain it
+	nameStarts    = 1 << iota // a name may begin with the byte
+	nameContinues             // a name may contain the byte
 )
 
 var nameTable = func() (t [utf8.RuneSelf]uint8) {
@@ -248,9 +248,9 @@ var nameTable = func() (t [utf8.RuneSelf]uint8) {
 	return t
 }()
 
-// nameEnd returns the offset after the name at b[i], i if there is none. Beyond ASCII every
-// character may be in a name but U+FFFD, which marks a replaced character here. A damaged
-// name must not pass for an unknown element.
+// nameEnd returns the offset after the name at b[i], i if there is none. Beyond ASCII a name may
+// have every character but U+FFFD, which here marks a replaced character: a damaged name must not
+// pass for an unknown element.
 func nameEnd(b []byte, i int) int {
 	role := uint8(nameStarts)
 	for ; i < len(b); role = nameContinues {

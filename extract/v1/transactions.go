@@ -84,9 +84,8 @@ func (c *Client) Publish(ctx context.Context, form string, secure bool) (extract
 	})
 }
 
-// Copy copies a form and describes the new one (specification, section 4.1). It
-// is sent again only after a refusal. The error is a *transport.Error if
-// the copy may have been made.
+// Copy copies a form and describes the copy (specification, section 4.1). The request is sent
+// again only after a refusal. The error is a *transport.Error if the copy may have been made.
 func (c *Client) Copy(ctx context.Context, form string, to extract.CopyTarget) (extract.Form, error) {
 	r := transport.Call{Transaction: "Copy Form", Kind: transport.KindOther, Method: http.MethodPost, Form: form, Path: "copy"}
 	r.Parameters.Add("fs_destination_account", to.Account)

@@ -18,7 +18,7 @@ type node struct {
 	Text     string // character data and CDATA, joined, without that of the children
 }
 
-// child returns the first child element of that name, nil if there is none.
+// child returns the first child element with this name, nil if there is none.
 func (n *node) child(name string) *node {
 	if found := n.all(name); len(found) > 0 {
 		return found[0]
@@ -26,7 +26,7 @@ func (n *node) child(name string) *node {
 	return nil
 }
 
-// all returns the child elements of that name, in document order.
+// all returns the child elements with this name, in document order.
 func (n *node) all(name string) []*node {
 	var found []*node
 	for _, c := range n.Children {
@@ -37,7 +37,7 @@ func (n *node) all(name string) []*node {
 	return found
 }
 
-// textOf returns the trimmed text of the first child element of that name, "" if
+// textOf returns the trimmed text of the first child element with this name, "" if
 // there is none.
 func (n *node) textOf(name string) string {
 	if c := n.child(name); c != nil {
@@ -46,7 +46,7 @@ func (n *node) textOf(name string) string {
 	return ""
 }
 
-// failure returns the error that an answer reports. Of several the last one counts.
+// failure returns the error that an answer reports, from its last error element.
 func (n *node) failure() *transport.ServiceError {
 	e := new(node)
 	if found := n.all("error"); len(found) > 0 {
@@ -59,7 +59,7 @@ func (n *node) failure() *transport.ServiceError {
 	return &transport.ServiceError{Code: code, Message: strings.TrimSpace(e.Text)}
 }
 
-// nodeOf returns the element whose start tag was read last, without its content.
+// nodeOf returns the element whose start tag was read last, with its attributes and no content.
 func nodeOf(s *scanner) *node {
 	n := &node{Name: string(s.Bytes(s.name)), Attrs: map[string]string{}}
 	for _, a := range s.attrs {

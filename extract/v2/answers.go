@@ -11,11 +11,11 @@ import (
 	"github.com/formetl/formetl/extract/transport"
 )
 
-// object is an object of an answer other than a page of results. What is missing or has
-// another type reads as nothing, because types are not certain (service-v2.md).
+// object is a JSON object of an answer other than a page of results. A member that is missing or
+// has an unexpected type reads as empty, because the types are not certain (service-v2.md).
 type object map[string]json.RawMessage
 
-// parse reads a whole answer that is an object.
+// parse reads a whole answer that must be an object.
 func parse(body []byte) (object, error) {
 	first, err := contentOf(body)
 	if err != nil {
@@ -34,7 +34,7 @@ func parse(body []byte) (object, error) {
 	return objectOf(body[first:]), nil
 }
 
-// objectOf returns an object, nil for any other value.
+// objectOf reads raw as an object; nil for any other value.
 func objectOf(raw []byte) (o object) {
 	if json.Unmarshal(raw, &o) != nil {
 		return nil
@@ -42,7 +42,7 @@ func objectOf(raw []byte) (o object) {
 	return o
 }
 
-// listOf returns the elements of an array, nil for any other value.
+// listOf reads raw as an array and returns its elements; nil for any other value.
 func listOf(raw []byte) (list []json.RawMessage) {
 	if json.Unmarshal(raw, &list) != nil {
 		return nil
@@ -50,8 +50,8 @@ func listOf(raw []byte) (list []json.RawMessage) {
 	return list
 }
 
-// textOf returns a string, or a number, true or false as it is written. It is "" for any
-// other value. Characters that v1 cannot hold become U+FFFD.
+// textOf returns the text of a string, or a number, true or false as written. It is "" for any
+// other value. Characters that API v1 cannot send become U+FFFD.
 func textOf(raw []byte) string {
 	var text string
 	switch {
@@ -70,10 +70,10 @@ func textOf(raw []byte) string {
 	}, text)
 }
 
-// text returns the trimmed text of a member, see textOf.
+// text returns the trimmed text of the member with this name, see textOf.
 func (o object) text(name string) string { return strings.TrimSpace(textOf(o[name])) }
 
-// number returns the number of the first of the members that holds one.
+// number returns the first of the named members that is a whole number from 0; false if none is.
 func (o object) number(names ...string) (n int64, ok bool) {
 	for _, name := range names {
 		if n, err := strconv.ParseInt(o.text(name), 10, 64); err == nil && n >= 0 {
@@ -84,7 +84,7 @@ func (o object) number(names ...string) (n int64, ok bool) {
 }
 
 // failureOf returns the error that the member error of an answer reports
-// (service-v2.md, section 7). It may also be a text.
+// (service-v2.md, section 7). raw, the member's value, is an object or a text.
 func failureOf(raw []byte) *transport.ServiceError {
 	o := objectOf(raw)
 	e := &transport.ServiceError{Message: o.text("message"), ByStatus: true}
@@ -98,7 +98,7 @@ func failureOf(raw []byte) *transport.ServiceError {
 }
 
 // refusalOf returns the error of an answer whose HTTP status is 400 or more. It is a
-// *transport.ServiceError unless the body is not the service's.
+// *transport.ServiceError unless the body did not come from the service.
 func refusalOf(status int, body []byte) error {
 	o, err := parse(body)
 	a, _ := err.(*transport.AnswerError) //nolint:errorlint // parse returns no other

@@ -14,16 +14,16 @@ import (
 	"github.com/formetl/formetl/extract/transport"
 )
 
-// choices are the choices of one item as results show them: labels by position. A place
-// with two labels is none of a choice: texts and files have places too.
+// choices are the choices of one item as results show them: labels by position. Values of texts
+// and files have positions too, so an item with two labels at one position counts as plain.
 type choices struct {
 	labels map[int64]string
-	plain  bool // the item holds texts
+	plain  bool // the item holds texts or files, not choices
 }
 
-// translate returns a search as the service takes it: choices by their positions
-// (service-v2.md, section 4), and the words that result_status has here. Only results tell
-// the positions, so the form's latest are asked for once if an item is searched.
+// translate returns a search as API v2 takes it: choices by their positions (service-v2.md, section
+// 4), and the terms of result_status in API v2's words. Only results tell the positions, so the
+// form's latest results are asked for once if an item is searched.
 func (c *Client) translate(ctx context.Context, form string, s extract.Search) (extract.Search, error) {
 	for _, criterion := range s.Where {
 		if err := searchable(criterion); err != nil {
@@ -53,8 +53,8 @@ func (c *Client) translate(ctx context.Context, form string, s extract.Search) (
 	return s, nil
 }
 
-// position returns the position of the choice that a criterion names. A number is a
-// position where no label is one.
+// position returns the position of the choice whose label is the criterion's term. A term that is a
+// number is taken for a position, unless some label is a number.
 func (item *choices) position(criterion extract.Criterion) (string, error) {
 	if criterion.Operator != extract.OpEquals {
 		return "", cannotSearch(criterion, "it searches choices by equals alone; use equals, or read by API v1")
@@ -82,8 +82,8 @@ func isNumber(text string) bool {
 	return err == nil
 }
 
-// choices returns the choices of a form's items, by item, as one page of its latest
-// results shows them.
+// choices returns the choices of a form's items, by item id, as one page of the form's
+// latest results shows them. The page is asked for once.
 func (c *Client) choices(ctx context.Context, form string) (map[string]*choices, error) {
 	return c.learned.choices.get(ctx, form, func() (map[string]*choices, error) {
 		r := transport.Call{Transaction: getResults, Kind: transport.KindOther, Form: form, Path: "results"}
@@ -104,8 +104,8 @@ func (c *Client) choices(ctx context.Context, form string) (map[string]*choices,
 	})
 }
 
-// note adds what an item of a result shows. The typed text of an "other" choice is what
-// its column holds, so its label is no value to search for.
+// note adds to all the choices that an item of a result shows. The label of an "other" choice is
+// left out: its column holds the text that was typed, so nobody searches for the label.
 func note(all map[string]*choices, item object) {
 	id := item.text("id")
 	known := all[id]

@@ -21,7 +21,7 @@ type Client struct {
 	learned *learned
 }
 
-// learned is what a client and its forks have learned of the account.
+// learned holds answers that a client and its forks asked for once: labels and choices of forms.
 type learned struct {
 	labels  memo[labelSet, []page.Heading]
 	choices memo[string, map[string]*choices] // by form
@@ -29,8 +29,8 @@ type learned struct {
 
 var _ extract.Client = (*Client)(nil)
 
-// NewClient checks the configuration and returns a client. It sends nothing. Dates become
-// wall-clock time of zone, the account's.
+// NewClient checks the configuration and returns a client. It sends no request. Dates become
+// wall-clock time of zone, the account's time zone.
 func NewClient(cfg transport.Config, zone *time.Location) (*Client, error) {
 	sender, err := transport.NewSender(cfg, transport.Dialect{Root: "/api/v2", Accept: "application/json"})
 	if err != nil {
@@ -52,8 +52,8 @@ func (c *Client) Fork() extract.Client {
 	return &fork
 }
 
-// ask sends a request, whose answer is read into body. success decodes an answer whose
-// status reports no error.
+// ask sends a request, whose answer is read into body. success decodes the answer if its
+// HTTP status reports no error.
 func (c *Client) ask(ctx context.Context, call transport.Call, body *[]byte, success func(transport.Header) error) error {
 	call.Body = body
 	call.Decode = func(h transport.Header) error {
@@ -65,7 +65,7 @@ func (c *Client) ask(ctx context.Context, call transport.Call, body *[]byte, suc
 	return c.Send(ctx, call)
 }
 
-// askFor sends a request with a small answer. It returns what read makes of it.
+// askFor sends a request whose answer is small. It returns the value that read makes of the answer.
 func askFor[T any](ctx context.Context, c *Client, r transport.Call, read func(object) (T, error)) (value T, err error) {
 	var body []byte
 	err = c.ask(ctx, r, &body, func(transport.Header) error {
@@ -78,7 +78,8 @@ func askFor[T any](ctx context.Context, c *Client, r transport.Call, read func(o
 	return value, err
 }
 
-// parse reads a small answer whose status reports no error. Its content may report one.
+// parse reads a small answer whose HTTP status reports no error. If the answer has a member error,
+// parse returns that error.
 func (c *Client) parse(body []byte) (object, error) {
 	o, err := parse(body)
 	if err != nil {

@@ -11,21 +11,21 @@ import (
 	"github.com/formetl/formetl/extract/transport"
 )
 
-// maxValues bounds the cells and values of a page: two bytes may spell one.
+// maxValues bounds the cells and values of a page, because two bytes of an answer may spell a value.
 const maxValues = 16_000_000
 
-// decoder decodes answers. It is reused for the next answer.
+// decoder decodes answers of Get Form Results. It is used again for later answers.
 type decoder struct {
 	page.Builder
 	scan    scanner
 	layout  page.Layout
-	known   []known        // by slot of the layout
-	zone    *time.Location // of dates
-	entries []entry        // of the item that is being read
+	known   []known        // what is known of each slot of the layout
+	zone    *time.Location // the time zone in which dates are written to the page
+	entries []entry        // the values of the item that is being read
 	row     int32          // number of the result that is being read, from 1
-	early   int64          // a second of Unix time: results that were finished in it are early
-	begun   []int          // results that were begun in this second
-	spare   int            // cells and values that the bound still allows
+	early   int64          // the second before the window, in Unix time: see page.Page.Early
+	begun   []int          // results whose date_start lies in the second early
+	spare   int            // cells and values that maxValues still allows
 }
 
 var decoders = sync.Pool{New: func() any { return new(decoder) }}
@@ -39,7 +39,7 @@ func newDecoder(zone *time.Location) *decoder {
 	return d
 }
 
-// release keeps the decoder for reuse, and its page if Finish was not called.
+// release keeps the decoder for reuse. It releases the page too if Finish was not called.
 func (d *decoder) release() {
 	d.End()
 	decoders.Put(d)
@@ -80,7 +80,7 @@ func contentOf(text []byte) (int, error) {
 const isArray = "not an answer of the service: it is an array"
 
 // readAnswer reads the whole document. If the answer reports an error, readAnswer
-// returns that.
+// returns that error.
 func (d *decoder) readAnswer() error {
 	s := &d.scan
 	if s.Buf[s.Pos] == '[' {
@@ -89,7 +89,7 @@ func (d *decoder) readAnswer() error {
 	if err := s.enter(); err != nil {
 		return err
 	}
-	found := false        // the array of results
+	found := false        // an array of results was read
 	var failure page.Span // the value of the member error, empty for none
 	err := s.members(true, func(name []byte) error {
 		start := s.Pos
@@ -112,7 +112,7 @@ func (d *decoder) readAnswer() error {
 				failure = page.Span{Start: int32(start), End: int32(s.Pos)}
 			}
 			return err
-		case "forms", "form", "items": // another request's
+		case "forms", "form", "items": // answers of other requests
 			s.Ours = true
 		}
 		return s.skip()

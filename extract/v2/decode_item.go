@@ -9,7 +9,8 @@ import (
 	"github.com/formetl/formetl/extract/page"
 )
 
-// readItemsMember reads the value of the member items at pos. See readMember.
+// readItemsMember reads the value of a result's member items at s.Pos. For first and from see
+// readMember.
 func (d *decoder) readItemsMember(first bool, from int) error {
 	s := &d.scan
 	switch s.Buf[s.Pos] {
@@ -28,7 +29,7 @@ func (d *decoder) readItemsMember(first bool, from int) error {
 	return d.readItems()
 }
 
-// readItems reads the items of a result after the opening bracket.
+// readItems reads the items of a result, after the opening bracket of the array.
 func (d *decoder) readItems() error {
 	s := &d.scan
 	for first := true; ; first = false {
@@ -55,15 +56,15 @@ func (d *decoder) readItems() error {
 	}
 }
 
-// item is what the members of an item's object say.
+// item holds what was read of the object of an item.
 type item struct {
 	id, position page.Span
 	value        page.Span
 	hasID        bool
-	hasValue     bool // it has a value
-	hasValues    bool // it has values, which are the decoder's entries
+	hasValue     bool // it has a member value
+	hasValues    bool // it has an array of values, which are in decoder.entries
 	tag          page.Span
-	kind         uint8 // of tag, see layout
+	kind         uint8 // what tag leads to, see layout.go
 }
 
 // readGuessedItem reads the item whose tag was just read, to the end of its object.
@@ -111,7 +112,7 @@ func (d *decoder) readItem(first bool, from int) error {
 	}
 	at, added := d.field(page.KindItem, id)
 	if added && i.position.End > 0 {
-		// A position that is no number counts as none, because it only orders columns.
+		// A position that is no number counts as missing, because it only orders columns.
 		if n, err := strconv.Atoi(string(s.Bytes(i.position))); err == nil {
 			d.Page.Fields[at-fieldSlots].Index = n
 		}
@@ -185,7 +186,7 @@ func (d *decoder) readItemValue(i *item) error {
 	return d.readEntries()
 }
 
-// addItem adds the item of a field to the result. start is where its value begins.
+// addItem adds an item with its values to the result. start is the offset of the item's value.
 func (d *decoder) addItem(i *item, field int32, start int) error {
 	n := 2
 	if i.hasValues {
@@ -199,7 +200,7 @@ func (d *decoder) addItem(i *item, field int32, start int) error {
 	case i.hasValue:
 		d.Value(i.value)
 	case i.hasValues && len(d.entries) == 0:
-		d.Value(page.Span{}) // not answered, as a text "" is
+		d.Value(page.Span{}) // an empty array is an item without an answer, like the text ""
 	case i.hasValues:
 		for _, e := range d.entries {
 			d.Value(e.text)
@@ -214,9 +215,9 @@ func (d *decoder) addItem(i *item, field int32, start int) error {
 // entry is one element of an item's values.
 type entry struct {
 	text     page.Span
-	label    page.Span // of the choice that the text was typed for, if it is typed
+	label    page.Span // the label of the "other" choice for which the text was typed, if typed is set
 	typed    bool
-	position int // of the choice on the form, from 0
+	position int // position of the choice on the form, from 0
 	placed   bool
 }
 

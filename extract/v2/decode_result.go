@@ -2,7 +2,7 @@ package v2
 
 import "github.com/formetl/formetl/extract/page"
 
-// readResults reads the array of results at pos.
+// readResults reads the array of results at s.Pos.
 func (d *decoder) readResults() error {
 	s := &d.scan
 	if err := s.enter(); err != nil {
@@ -69,7 +69,7 @@ func (d *decoder) readResult() error {
 	return nil
 }
 
-// readGuessed reads the value of the member whose tag was just read.
+// readGuessed reads the value of a result's member whose tag was just read. at is its slot.
 func (d *decoder) readGuessed(at int32) error {
 	s := &d.scan
 	start := s.Pos
@@ -93,8 +93,8 @@ func (d *decoder) readGuessed(at int32) error {
 	}
 }
 
-// readMember reads a member of a result that was not guessed. The member before ends at
-// from, and first tells that there is none.
+// readMember reads a member of a result that was not guessed. from is the offset where the member
+// before it ends; first tells that there is no member before it.
 func (d *decoder) readMember(first bool, from int) error {
 	s := &d.scan
 	s.Rewrote = false
@@ -122,7 +122,7 @@ func (d *decoder) readMember(first bool, from int) error {
 	return s.skip()
 }
 
-// readMeta reads the value of a meta at pos. Null counts as absent.
+// readMeta reads the value of a meta at s.Pos. A meta that is null counts as absent.
 func (d *decoder) readMeta(at int32) error {
 	start := d.scan.Pos
 	text, ok, err := d.scan.scalar("a meta that is an object or an array")
@@ -132,7 +132,7 @@ func (d *decoder) readMeta(at int32) error {
 	return d.addMeta(at, text, start)
 }
 
-// addMeta adds a meta to the result. One that comes twice is blamed.
+// addMeta adds a meta to the result. A second value of the same meta is blamed.
 func (d *decoder) addMeta(at int32, text page.Span, start int) error {
 	known := &d.known[at]
 	if known.row == d.row {
@@ -159,8 +159,9 @@ func (d *decoder) addMeta(at int32, text page.Span, start int) error {
 	return nil
 }
 
-// markUnfinished marks unfinished results as early by the date of their start, because they
-// have no other that a service may filter by.
+// markUnfinished marks unfinished results as early (see page.Page.Early). begun are the indexes of
+// the results that were started in the second before the window: their start is the only date by
+// which a service may filter unfinished results.
 func markUnfinished(p *page.Page, begun []int) {
 	for _, i := range begun {
 		incomplete, finished := false, false
@@ -177,7 +178,7 @@ func markUnfinished(p *page.Page, begun []int) {
 	}
 }
 
-// room takes n cells and values from what the bound allows.
+// room takes n cells and values from d.spare; an error if maxValues is exceeded.
 func (d *decoder) room(n, at int) error {
 	if d.spare -= n; d.spare < 0 {
 		return d.scan.TooMany(at, "values", maxValues)
@@ -185,7 +186,7 @@ func (d *decoder) room(n, at int) error {
 	return nil
 }
 
-// once records that the result has the member of a slot, and blames a second one.
+// once records that the result has the member of slot at. A second such member is blamed.
 func (d *decoder) once(at int32, start int, name string) {
 	known := &d.known[at]
 	if known.row == d.row {
@@ -194,7 +195,7 @@ func (d *decoder) once(at int32, start int, name string) {
 	known.row = d.row
 }
 
-// readID reads the id of the result at pos, a string or a number (service-v2.md,
+// readID reads the id of a result at s.Pos, a string or a number (service-v2.md,
 // section 6).
 func (d *decoder) readID() error {
 	text, ok, err := d.scan.scalar("an id that is an object or an array")

@@ -8,10 +8,10 @@ import (
 	"github.com/formetl/formetl/extract/transport"
 )
 
-// labelSet names a set of labels of one form: the custom labels with an id, or "".
+// labelSet names a set of labels of one form: custom is the id of custom labels, "" for the usual.
 type labelSet struct{ form, custom string }
 
-// headings returns the labels of a form's items, which are asked for once.
+// headings returns the labels of a form's items. The service is asked for each set of labels once.
 func (c *Client) headings(ctx context.Context, form, custom string) ([]page.Heading, error) {
 	return c.learned.labels.get(ctx, labelSet{form, custom}, func() ([]page.Heading, error) {
 		r := transport.Call{Transaction: getItems, Kind: transport.KindOther, Form: form, Path: "items"}
@@ -30,8 +30,8 @@ func (c *Client) headings(ctx context.Context, form, custom string) ([]page.Head
 // maxLevels bounds the parents of an item. There are two levels (service-v2.md, section 6).
 const maxLevels = 4
 
-// headingsOf returns the label of each item that holds values, in their order. The labels
-// of an item's parents stand before its own, as v1 has them.
+// headingsOf returns the label of each item that holds values, in the order of list. The labels
+// of an item's parents stand before its own label, as in API v1.
 func headingsOf(list []json.RawMessage) (headings []page.Heading) {
 	var ids []string
 	labels, parents := map[string]string{}, map[string]string{}
@@ -66,9 +66,9 @@ func headingsOf(list []json.RawMessage) (headings []page.Heading) {
 	return headings
 }
 
-// memo holds what the service was asked for once, by key. Make it with newMemo.
+// memo holds values that the service was asked for once, by key. Make a memo with newMemo.
 type memo[K comparable, V any] struct {
-	token chan struct{} // taken by whoever asks or looks whether somebody did
+	token chan struct{} // taken while a value is looked up or asked for
 	known map[K]V
 }
 
@@ -76,8 +76,8 @@ func newMemo[K comparable, V any]() memo[K, V] {
 	return memo[K, V]{make(chan struct{}, 1), map[K]V{}}
 }
 
-// get returns the value of a key, and asks for it if nobody has. If that fails, the next
-// call asks again.
+// get returns the value of a key, and calls ask if the value is not known. If ask fails, the next
+// call of get asks again.
 func (k *memo[K, V]) get(ctx context.Context, key K, ask func() (V, error)) (none V, err error) {
 	select {
 	case k.token <- struct{}{}:

@@ -2,7 +2,7 @@ package v2
 
 import "github.com/formetl/formetl/extract/page"
 
-// The first two slots of a layout. Those of fields follow. A slot's tag is all that stands
+// The first two slots of a layout; those of the fields follow. A slot's tag is the text
 // between the value before and its own value, such as `,{"id":"7","position":2,"value":"`.
 const (
 	slotID int32 = iota
@@ -10,7 +10,7 @@ const (
 	fieldSlots
 )
 
-// What a slot's tag leads to.
+// What stands after a slot's tag.
 const (
 	kindNone   uint8 = iota
 	kindID           // the text of the result's id
@@ -20,19 +20,20 @@ const (
 	kindValues       // the first element of an item's values
 )
 
-// known is what is known of a slot besides its place in the layout.
+// known holds what is known of a slot besides its page.Slot.
 type known struct {
 	kind uint8
-	row  int32 // number of the result that had it last
+	row  int32 // number of the last result that had the slot
 }
 
-// addSlot adds a slot of the layout.
+// addSlot adds a slot to the layout and to d.known.
 func (d *decoder) addSlot() {
 	d.layout.Add()
 	d.known = append(d.known, known{})
 }
 
-// place names the place of a slot: in a result or among its items, first there or not.
+// place numbers the place of a slot for the layout: in a result or among its items, and first there
+// or not.
 func place(items, first bool) (place uint8) {
 	if items {
 		place = 2
@@ -43,8 +44,8 @@ func place(items, first bool) (place uint8) {
 	return place
 }
 
-// guess reads the tag that the layout predicts for a place. It returns the slot, or -1 with
-// nothing read.
+// guess reads the tag that the layout predicts for a place. It returns the slot, or -1 if the
+// prediction was wrong and nothing was read.
 func (d *decoder) guess(place uint8) int32 {
 	s := &d.scan
 	at, length := d.layout.Guess(s.Buf, s.Pos, place)
@@ -52,8 +53,8 @@ func (d *decoder) guess(place uint8) int32 {
 	return at
 }
 
-// tag returns the span of a tag. It is empty if an escape in it was decoded, so that it
-// cannot be compared later.
+// tag returns the span of a tag from from to end. The span is empty if an escape in the tag was
+// decoded in place, because the tag cannot be compared later then.
 func (d *decoder) tag(from, end int) page.Span {
 	if d.scan.Rewrote {
 		return page.Span{}
@@ -61,7 +62,7 @@ func (d *decoder) tag(from, end int) page.Span {
 	return page.Span{Start: int32(from), End: int32(end)}
 }
 
-// learn records a slot and its tag.
+// learn records the tag of slot at, the kind of value that it leads to, and that the slot came next.
 func (d *decoder) learn(at int32, kind uint8, first bool, tag page.Span) {
 	d.known[at].kind = kind
 	slot := &d.layout.Slots[at]
@@ -69,7 +70,7 @@ func (d *decoder) learn(at int32, kind uint8, first bool, tag page.Span) {
 	d.layout.Follow(at)
 }
 
-// field returns the slot of a field, which is added if it is new.
+// field returns the slot of a field. It adds the slot if the field is new.
 func (d *decoder) field(kind page.Kind, id []byte) (at int32, added bool) {
 	field, added := d.Field(kind, id)
 	if added {

@@ -10,9 +10,9 @@ import (
 	"github.com/formetl/formetl/extract/transport"
 )
 
-// resultsParameters returns those of Get Form Results (service-v2.md, section 4). The
-// limit is always sent, because without it the service sends pages of 100. The default
-// order, by the result's id, has no name that every service knows, so it is not named.
+// resultsParameters returns the parameters of Get Form Results (service-v2.md, section 4). The limit
+// is always sent, because without it the service sends pages of 100. Sorting by the result's id,
+// the default, is not named, because no name of it is known to every service.
 func resultsParameters(q extract.ResultsQuery, zone *time.Location) transport.Parameters {
 	ps := constrain(q.Window, q.IDs, zone)
 	ps.AddNumber("limit", int64(min(cmp.Or(q.Limit, PageSize), PageSize)))
@@ -48,10 +48,10 @@ func cannotSearch(c extract.Criterion, why string) error {
 	return &transport.Error{Code: 78, Problem: fmt.Sprintf("%s cannot search %s: %s", generation, c, why)}
 }
 
-// constrain returns the bounds of results as parameters. All bounds of the service are
-// exclusive, and whether it compares fractions of seconds is unknown. So a window begins
-// a second earlier on the wire, and secondBefore tells what to leave out (service-v2.md,
-// section 9).
+// constrain returns the bounds of results as parameters. All bounds of the service are exclusive,
+// and whether it compares fractions of seconds is unknown. So the request asks from a second before
+// the window on, and the results of that second (secondBefore) are marked as early
+// (service-v2.md, section 9).
 func constrain(w extract.Window, ids extract.IDRange, zone *time.Location) (ps transport.Parameters) {
 	if !w.From.IsZero() {
 		ps.Add("after_date", onWire(instant(w.From, zone).Add(-time.Second)))
@@ -61,7 +61,7 @@ func constrain(w extract.Window, ids extract.IDRange, zone *time.Location) (ps t
 	}
 	ps.AddNumber("after_id", ids.Min-1)
 	if ids.Max > 0 {
-		ps.AddNumber("before_id", ids.Max+1) // which overflows where no bound is needed
+		ps.AddNumber("before_id", ids.Max+1) // id+1 overflows only for the highest id, which needs no bound
 	}
 	return ps
 }
@@ -69,9 +69,9 @@ func constrain(w extract.Window, ids extract.IDRange, zone *time.Location) (ps t
 // wireInstant is the layout of a bound in UTC, in whole seconds.
 const wireInstant = "2006-01-02T15:04:05Z"
 
-// onWire spells a bound. No client has ever sent one before
-// 1970, and no result is that old, so an earlier one becomes the beginning of 1970. It is
-// not left out, because only a bound keeps out results without a date.
+// onWire spells a bound of dates. A bound before 1970 becomes the beginning of 1970: no client
+// has ever sent an earlier one, and no result is that old. The bound is not left out, because only
+// a bound keeps out results without a date.
 func onWire(at time.Time) string {
 	if at.Before(extract.Epoch) {
 		at = extract.Epoch
@@ -79,9 +79,9 @@ func onWire(at time.Time) string {
 	return at.Format(wireInstant)
 }
 
-// secondBefore returns the last second before a window, in Unix time. The service may send
-// the results of this second with those of the window. It is earliest for a window without
-// a beginning.
+// secondBefore returns the last second before a window, in Unix time. The service may send the
+// results of this second together with those of the window. It is earliest for a window without a
+// beginning.
 func secondBefore(w extract.Window, zone *time.Location) int64 {
 	if w.From.IsZero() {
 		return earliest
@@ -90,10 +90,10 @@ func secondBefore(w extract.Window, zone *time.Location) int64 {
 }
 
 // instant returns the first instant at which the clocks of a zone show the wall-clock time
-// wall or a later one. So each instant belongs to exactly one of two adjacent windows. Of
-// an hour that the clocks show twice, windows that end in it hold parts of its first
-// pass. The window that reaches beyond it holds the whole second pass. A time that the
-// clocks leave out is the moment of the change.
+// wall or a later one. So each instant belongs to exactly one of two adjacent windows. If the
+// clocks show an hour twice, a window that ends within the hour holds a part of its first pass, and
+// the window that reaches beyond the hour holds its whole second pass. A time that the clocks
+// skip becomes the moment of the change.
 func instant(wall time.Time, zone *time.Location) time.Time {
 	r := page.ReadWall(wall.Unix(), zone)
 	at := time.Unix(wall.Unix()-r.Offset, 0).In(zone)
@@ -103,15 +103,15 @@ func instant(wall time.Time, zone *time.Location) time.Time {
 	return at.UTC()
 }
 
-// Bounds of Unix time, for what has no beginning or no end.
+// Unix times that are before and after all others, for bounds that are missing.
 const (
 	earliest = -1 << 62
 	latest   = 1 << 62
 )
 
-// toWall rewrites an instant in place (ISO 8601, service-v2.md, section 6) as the wall-clock
-// time of a zone, and returns the span of that and the instant in Unix time. The fraction of
-// the second is cut. A text that is no instant stays as it is; its instant is latest.
+// toWall rewrites an instant in buf (ISO 8601, service-v2.md, section 6) in place as the wall-clock
+// time of a zone. It returns the span of that time, and the instant in Unix time. Fractions of
+// a second are cut off. A text that is no instant is left unchanged; its instant is latest.
 func toWall(buf []byte, text page.Span, zone *time.Location) (wall page.Span, instant int64) {
 	at, ok := parseInstant(buf[text.Start:text.End])
 	if !ok {
@@ -133,8 +133,8 @@ func toWall(buf []byte, text page.Span, zone *time.Location) (wall page.Span, in
 	return wall, at.Unix()
 }
 
-// parseInstant reads an instant in UTC or with an offset. Package time would also read an
-// hour of one digit, a comma before the fraction and offsets up to 24:60.
+// parseInstant reads an instant in UTC or with an offset. It refuses what package time would also
+// read: an hour of one digit, a comma before the fraction, and offsets up to 24:60.
 func parseInstant(b []byte) (at time.Time, ok bool) {
 	if len(b) < len("2006-01-02T15:04:05Z") || b[len("2006-01-02T15")] != ':' || b[len("2006-01-02T15:04:05")] == ',' {
 		return at, false

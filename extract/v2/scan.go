@@ -5,14 +5,14 @@ import (
 	"github.com/formetl/formetl/extract/page"
 )
 
-// scanner reads JSON (RFC 8259). Escapes are decoded in place. Its text must be spelled as
-// respell leaves it.
+// scanner reads JSON (RFC 8259). Escapes are decoded in place, so the text must have been through
+// respell.
 type scanner struct {
 	extract.Scanner
 	open int // objects and arrays that are open
 }
 
-// next passes over blanks and returns the byte after them, which is not read.
+// next passes over blanks and returns the byte after them, without reading past that byte.
 func (s *scanner) next() (byte, error) {
 	for i := s.Pos; i < len(s.Buf); i++ {
 		if c := s.Buf[i]; c > ' ' || c != ' ' && c != '\n' && c != '\r' && c != '\t' {
@@ -24,7 +24,7 @@ func (s *scanner) next() (byte, error) {
 	return 0, s.Truncated()
 }
 
-// enter reads the bracket at pos that opens an object or array.
+// enter reads the bracket at s.Pos that opens an object or array.
 func (s *scanner) enter() error {
 	if err := s.Deeper(s.open, s.Pos); err != nil {
 		return err
@@ -34,8 +34,8 @@ func (s *scanner) enter() error {
 	return nil
 }
 
-// members calls read with the name of each member of the object at pos. read must read the
-// member's value. first is as in more.
+// members calls read with the name of each member of the innermost open object. read must read the
+// member's value. first tells that no member was read yet, as in more.
 func (s *scanner) members(first bool, read func(name []byte) error) error {
 	for ; ; first = false {
 		more, err := s.more(first, '}')
@@ -52,8 +52,8 @@ func (s *scanner) members(first bool, read func(name []byte) error) error {
 	}
 }
 
-// more reads to the next member or element of the innermost open object or array. first
-// tells that none was read yet. At the closing bracket it reads that, and returns false.
+// more reads to the next member or element of the innermost open object or array. first tells that
+// none was read yet. At the closing bracket more reads the bracket and returns false.
 func (s *scanner) more(first bool, closing byte) (bool, error) {
 	c, err := s.next()
 	switch {
@@ -73,8 +73,8 @@ func (s *scanner) more(first bool, closing byte) (bool, error) {
 	return err == nil, err
 }
 
-// key reads the name of a member and the colon after it. The name is decoded, unless it is
-// nil because nobody asks for it.
+// key reads the name of a member and the colon after it. The decoded name goes into name; if that
+// is nil, the name is skipped.
 func (s *scanner) key(name *page.Span) (err error) {
 	if s.Buf[s.Pos] != '"' {
 		return s.Fail(s.Pos, "a member whose name is not a string")
@@ -99,8 +99,8 @@ func (s *scanner) key(name *page.Span) (err error) {
 	return err
 }
 
-// scalar reads a string, number, true or false as text. ok is false for null, which
-// counts as absent. An object or array is not text: what is blamed, and it is skipped.
+// scalar reads a string, number, true or false as text. ok is false for null, which counts as
+// absent. An object or array is skipped, and blamed with the message what.
 func (s *scanner) scalar(what string) (text page.Span, ok bool, err error) {
 	switch s.Buf[s.Pos] {
 	case '"':
@@ -117,7 +117,7 @@ func (s *scanner) scalar(what string) (text page.Span, ok bool, err error) {
 	return page.Span{Start: int32(start), End: int32(s.Pos)}, err == nil, err
 }
 
-// skip reads a value of any kind.
+// skip reads a value of any type without using it.
 func (s *scanner) skip() error {
 	closing := byte('}')
 	switch s.Buf[s.Pos] {
@@ -163,7 +163,7 @@ func (s *scanner) literal() error {
 
 const noValue = "a value that is neither a string nor a number, object, array, true, false or null"
 
-// word reads one of the three words that are values.
+// word reads one of the literals true, false and null.
 func (s *scanner) word(word string) error {
 	rest := s.Buf[s.Pos:]
 	switch n := min(len(rest), len(word)); {

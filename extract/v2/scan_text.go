@@ -11,13 +11,13 @@ import (
 	"github.com/formetl/formetl/extract/page"
 )
 
-// textEnd returns the offset of the first byte of b from i that does not stand for itself
-// in a string: a quote, a backslash or a control character. It is len(b) without one.
+// textEnd returns the offset of the first byte of b from i that is special in a string: a quote, a
+// backslash or a control character. It is len(b) if there is none.
 func textEnd(b []byte, i int) int {
 	for ; i+8 <= len(b); i += 8 {
 		w := binary.LittleEndian.Uint64(b[i:])
 		quote, backslash := w^'"'*page.LowBits, w^'\\'*page.LowBits
-		// The lowest set bit is the highest bit of the first such byte.
+		// The lowest set bit of m is the highest bit of the first special byte.
 		m := ((quote-page.LowBits)&^quote | (backslash-page.LowBits)&^backslash | (w-' '*page.LowBits)&^w) & page.HighBits
 		if m != 0 {
 			return i + bits.TrailingZeros64(m)/8
@@ -42,7 +42,7 @@ func (s *scanner) text(start int) (page.Span, error) {
 	return s.decodeText(start, i)
 }
 
-// decodeText reads the rest of a string. The first byte that is not plain is at i.
+// decodeText reads the rest of a string that begins at start. Its first special byte is at i.
 func (s *scanner) decodeText(start, i int) (page.Span, error) {
 	for w := i; ; {
 		if i >= len(s.Buf) {
@@ -67,7 +67,7 @@ func (s *scanner) decodeText(start, i int) (page.Span, error) {
 	}
 }
 
-// skipText reads the string at pos without decoding it.
+// skipText reads the string at s.Pos without decoding it.
 func (s *scanner) skipText() error {
 	for i := textEnd(s.Buf, s.Pos+1); i < len(s.Buf); i = textEnd(s.Buf, i) {
 		switch c := s.Buf[i]; {
@@ -86,8 +86,8 @@ func (s *scanner) skipText() error {
 	return s.Truncated()
 }
 
-// escape reads the escape at i. n is its length in bytes. A surrogate without its other
-// half comes back as it is.
+// escape reads the escape at i, of n bytes. A surrogate without its other half is returned
+// unchanged.
 func (s *scanner) escape(i int) (r rune, n int, err error) {
 	if i+1 >= len(s.Buf) {
 		return 0, 0, s.Truncated()
@@ -126,8 +126,8 @@ func (s *scanner) escape(i int) (r rune, n int, err error) {
 	return r, n, nil
 }
 
-// hexEscape reads an escape such as \u00fc at the start of b. n is its length in bytes.
-// Without four digits r is -1, and n the length of what could begin such an escape.
+// hexEscape reads an escape such as \u00fc at the start of b. n is its length in bytes. Without
+// four digits r is -1, and n is the length of the beginning of an escape.
 func hexEscape(b []byte) (r rune, n int) {
 	for n = range 6 {
 		if n >= len(b) {
@@ -149,11 +149,11 @@ func hexEscape(b []byte) (r rune, n int) {
 	return r, 6
 }
 
-// spellings are the two escapes whose decoded text is longer than they are, spelled longer.
-// They hold characters that a page cannot hold.
+// spellings replaces the two escapes whose decoded text (U+FFFD) is longer than the escape itself by
+// longer spellings. Both stand for characters that a page cannot hold.
 var spellings = strings.NewReplacer(`\\`, `\\`, `\b`, `\u0008`, `\f`, `\u000c`)
 
-// respell spells a text so that it can be decoded in place.
+// respell returns text with its escapes spelled so that they can be decoded in place.
 func respell(text []byte) []byte {
 	for rest := text; ; {
 		i := bytes.IndexByte(rest, '\\')

@@ -52,13 +52,14 @@ func (c *Client) Results(ctx context.Context, form string, q extract.ResultsQuer
 	return p, nil
 }
 
-// shows tells whether a result of a page has an item. Labels come of all items of the form,
-// and nothing else tells which of them a view shows.
+// shows tells whether any result of a page has an item. The service sends the labels of all items
+// of the form, and only the results tell which items a view shows.
 func shows(p *page.Page, item string) bool {
 	return slices.ContainsFunc(p.Fields, func(f page.Field) bool { return f.Kind == page.KindItem && f.ID == item })
 }
 
-// results asks for one page of results.
+// results asks for one page of results. kind says how the request is counted, and look is given the
+// headers of the answer.
 func (c *Client) results(ctx context.Context, kind transport.Kind, form string, q extract.ResultsQuery, look func(transport.Header)) (*page.Page, error) {
 	if err := q.Search.Check(); err != nil {
 		return nil, err
@@ -83,8 +84,8 @@ func (c *Client) results(ctx context.Context, kind transport.Kind, form string, 
 	return p, nil
 }
 
-// asked names what restricts the results besides range and page. Custom labels belong to
-// another request here.
+// asked names what restricts the results besides range and page. Custom labels are left out,
+// because API v2 asks for them by another request (headings).
 func asked(q extract.ResultsQuery) string {
 	q.CustomLabels = ""
 	return q.Asked()
@@ -102,7 +103,7 @@ const (
 func (c *Client) Count(ctx context.Context, form string, q extract.CountQuery) (int64, error) {
 	n, err := c.count(ctx, form, q)
 	if errors.Is(err, extract.ErrNoCount) {
-		return c.count(ctx, form, q) // one answer may have come from elsewhere
+		return c.count(ctx, form, q) // a proxy may have sent the first answer, so ask once more
 	}
 	return n, err
 }
@@ -123,15 +124,15 @@ func (c *Client) count(ctx context.Context, form string, q extract.CountQuery) (
 	return n, nil
 }
 
-// counted returns how many results there are if a page that was asked for with a limit of
-// one holds some results and has these headers.
+// counted returns how many results match, if a page that was asked for with a limit of one
+// holds this many results and has these headers: the last page, and the limit.
 func counted(results int, last, limit string) (int64, error) {
 	n, err := strconv.ParseInt(last, 10, 64)
 	switch {
 	case results > 1 || limit != "" && limit != "1":
 		return 0, fmt.Errorf("%w: it ignores limit=1", extract.ErrNoCount)
 	case results == 0 && (last == "" || err == nil && 0 <= n && n <= 1):
-		return 0, nil // of an empty answer the last page is none, or the first
+		return 0, nil // with no results the last page is missing, 0 or 1
 	case last == "":
 		return 0, fmt.Errorf("%w: the header %s is missing", extract.ErrNoCount, lastPage)
 	case err != nil || n < 1 || results == 0:
@@ -167,8 +168,8 @@ func (c *Client) Status(ctx context.Context, form string) (extract.Status, error
 	})
 }
 
-// Publish asks for a form's links. All of them are the service's own, so secure changes
-// nothing.
+// Publish asks for a form's links. All links are as the service gives them, so secure has no
+// effect.
 func (c *Client) Publish(ctx context.Context, form string, _ bool) (extract.Publish, error) {
 	return formOf(ctx, c, form, func(f object) (publish extract.Publish, err error) {
 		o := objectOf(f["publish"])
@@ -188,8 +189,8 @@ func (c *Client) Publish(ctx context.Context, form string, _ bool) (extract.Publ
 	})
 }
 
-// Copy sends nothing. The error is a *transport.Error, because API v2 has no such
-// request.
+// Copy sends nothing: it always returns a *transport.Error, because API v2 has no request for
+// copying a form.
 func (c *Client) Copy(context.Context, string, extract.CopyTarget) (extract.Form, error) {
 	return extract.Form{}, &transport.Error{
 		Code: 64, Problem: generation + " cannot copy forms",
@@ -197,7 +198,7 @@ func (c *Client) Copy(context.Context, string, extract.CopyTarget) (extract.Form
 	}
 }
 
-// formOf asks for one form. The answer is a list of one, an object with a member form, or
+// formOf asks for one form. The answer is a list with the form, an object with a member form, or
 // the form itself (service-v2.md, section 3, confidence C).
 func formOf[T any](ctx context.Context, c *Client, form string, read func(object) (T, error)) (T, error) {
 	return askFor(ctx, c, transport.Call{Transaction: getForm, Kind: transport.KindOther, Form: form}, func(o object) (T, error) {
@@ -216,7 +217,7 @@ func formOf[T any](ctx context.Context, c *Client, form string, read func(object
 	})
 }
 
-// pick returns the form of a list with a directory, else the first one.
+// pick returns the form with this directory from a list, or the first form if there is none.
 func pick(list []json.RawMessage, directory string) object {
 	for _, raw := range list {
 		if f := objectOf(raw); f.text("directory") == directory {
