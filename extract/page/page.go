@@ -68,7 +68,7 @@ type Page struct {
 	results []result
 	cells   []Cell
 	values  []Span
-	labels  map[int32]Span // labels of "other" choices, by the index in values of the typed text: see Label
+	labels  map[int32]Span // labels of "other" choices, by index in values: see Label
 }
 
 var pool = sync.Pool{New: func() any { return new(Page) }}

@@ -17,7 +17,7 @@ type charset string
 const (
 	charsetNone    charset = "" // no charset is stated
 	charsetUTF8    charset = "utf-8"
-	charsetLatin1  charset = "iso-8859-1" // by the standard: bytes 0x80 to 0x9f are control characters
+	charsetLatin1  charset = "iso-8859-1" // the standard's: 0x80 to 0x9f are control characters
 	charsetUnknown charset = "?"          // a charset is stated, but neither of the two above
 )
 

@@ -120,8 +120,8 @@ func (d *decoder) guessCell(kind page.Kind) int32 {
 	return field
 }
 
-// fieldOf returns the field of the meta or item whose start tag was read last, -1 for one
-// without an id.
+// fieldOf returns the index of the field of the meta or item whose start tag was read last, -1
+// for an element without an id.
 func (d *decoder) fieldOf(kind page.Kind) int32 {
 	s := &d.scan
 	id, _ := s.attr("id")
@@ -160,9 +160,8 @@ const (
 	itemEnd  = "</item>"
 )
 
-// readItem reads the values of the item whose start tag was read last. An
-// item without a value element that holds text has that text as its value,
-// also text inside other elements.
+// readItem reads the values of the item whose start tag was read last. If the item has no
+// value element, but text, that text is its value, including text inside other elements.
 func (d *decoder) readItem() error {
 	s := &d.scan
 	found := 0            // number of value elements that were read

@@ -11,7 +11,7 @@ import (
 	"github.com/formetl/formetl/extract/transport"
 )
 
-// maxValues bounds the cells and values of a page, because two bytes of an answer may spell a value.
+// maxValues bounds the cells and values of a page, because two bytes may spell a value.
 const maxValues = 16_000_000
 
 // decoder decodes answers of Get Form Results. It is used again for later answers.

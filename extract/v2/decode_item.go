@@ -93,7 +93,7 @@ func (d *decoder) readGuessedItem(at int32) (err error) {
 	return d.addItem(&i, at-fieldSlots, start)
 }
 
-// readItem reads an item at pos that was not guessed. See readMember.
+// readItem reads an item at s.Pos whose tag was not guessed. For first and from see readMember.
 func (d *decoder) readItem(first bool, from int) error {
 	s := &d.scan
 	start := s.Pos
@@ -163,8 +163,8 @@ func (d *decoder) readOnce(text *page.Span, has *bool, shape, twice string) erro
 	return nil
 }
 
-// readItemValue reads the value or the values of an item at pos. An item has one of
-// both (service-v2.md, section 6). What comes decides, not the name: an array holds
+// readItemValue reads the member value or values of an item at s.Pos. An item has one of the
+// two (service-v2.md, section 6). The type decides, not the name: an array holds several
 // values, anything else is one value.
 func (d *decoder) readItemValue(i *item) error {
 	s := &d.scan
@@ -215,7 +215,7 @@ func (d *decoder) addItem(i *item, field int32, start int) error {
 // entry is one element of an item's values.
 type entry struct {
 	text     page.Span
-	label    page.Span // the label of the "other" choice for which the text was typed, if typed is set
+	label    page.Span // the choice's label, if text was typed for it
 	typed    bool
 	position int // position of the choice on the form, from 0
 	placed   bool
@@ -261,8 +261,8 @@ var (
 	valueTag    = []byte(`,"value":"`)
 )
 
-// readEntry reads one element of an item's values at pos. ok is false for one without a
-// text. The text that somebody typed for an "other" choice stands beside its label.
+// readEntry reads one element of an item's values at s.Pos. ok is false for an element
+// without a text. For an "other" choice the entry has the typed text and the choice's label.
 func (d *decoder) readEntry() (e entry, ok bool, err error) {
 	s := &d.scan
 	switch {
@@ -303,8 +303,8 @@ func (d *decoder) readEntry() (e entry, ok bool, err error) {
 	return e, hasValue || hasOther, nil
 }
 
-// takeEntry reads an entry that holds a position and a value without escapes, and
-// nothing else. Else it reads nothing and returns false.
+// takeEntry reads an entry that holds a position and a value without escapes, and nothing
+// else. For any other entry it reads nothing and returns false.
 func (d *decoder) takeEntry() (e entry, ok bool) {
 	s := &d.scan
 	i := s.Pos + len(positionTag)

@@ -62,7 +62,7 @@ func (d *decoder) tag(from, end int) page.Span {
 	return page.Span{Start: int32(from), End: int32(end)}
 }
 
-// learn records the tag of slot at, the kind of value that it leads to, and that the slot came next.
+// learn records that the slot came next, its tag, and the kind of value that follows the tag.
 func (d *decoder) learn(at int32, kind uint8, first bool, tag page.Span) {
 	d.known[at].kind = kind
 	slot := &d.layout.Slots[at]

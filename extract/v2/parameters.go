@@ -10,8 +10,8 @@ import (
 	"github.com/formetl/formetl/extract/transport"
 )
 
-// resultsParameters returns the parameters of Get Form Results (service-v2.md, section 4). The limit
-// is always sent, because without it the service sends pages of 100. Sorting by the result's id,
+// resultsParameters returns the parameters of Get Form Results (service-v2.md, section 4). The
+// limit is always sent, because without it the service sends pages of 100. Sorting by the result's id,
 // the default, is not named, because no name of it is known to every service.
 func resultsParameters(q extract.ResultsQuery, zone *time.Location) transport.Parameters {
 	ps := constrain(q.Window, q.IDs, zone)
@@ -61,7 +61,7 @@ func constrain(w extract.Window, ids extract.IDRange, zone *time.Location) (ps t
 	}
 	ps.AddNumber("after_id", ids.Min-1)
 	if ids.Max > 0 {
-		ps.AddNumber("before_id", ids.Max+1) // id+1 overflows only for the highest id, which needs no bound
+		ps.AddNumber("before_id", ids.Max+1) // overflows where no bound is needed
 	}
 	return ps
 }

@@ -149,7 +149,7 @@ func hexEscape(b []byte) (r rune, n int) {
 	return r, 6
 }
 
-// spellings replaces the two escapes whose decoded text (U+FFFD) is longer than the escape itself by
+// spellings replaces the two escapes whose decoded text (U+FFFD) is longer than the escape by
 // longer spellings. Both stand for characters that a page cannot hold.
 var spellings = strings.NewReplacer(`\\`, `\\`, `\b`, `\u0008`, `\f`, `\u000c`)
 

@@ -79,16 +79,16 @@ func clean(ctx context.Context, p *process, files []string, f cleanFlags) error 
 	return failed(len(defs), failures)
 }
 
-// cleanResult sums up what was found at the outputs of definitions. In a dry run it tells what a
-// run without --dry-run would do.
+// cleanResult sums up what clean found at the outputs of definitions. In a dry run it tells what
+// clean would do without --dry-run.
 type cleanResult struct {
 	dryRun                             bool
-	checkpoints                        int   // of dead runs in the state folders
-	removed, kept, finished, withdrawn int   // of all outputs
-	bytes                              int64 // of what was removed
+	checkpoints                        int   // checkpoints of dead runs in the state folders
+	removed, kept, finished, withdrawn int   // leftovers (removed, kept) and commits of all outputs
+	bytes                              int64 // bytes of what was removed
 }
 
-// add adds the report of a definition, and gives its rows for people.
+// add adds the report of a definition to the sums, and returns the report's rows of the table.
 func (r *cleanResult) add(report *upkeep.CleanReport) (rows [][]string) {
 	removed := "removed"
 	if r.dryRun {
@@ -116,8 +116,8 @@ func (r *cleanResult) add(report *upkeep.CleanReport) (rows [][]string) {
 	return rows
 }
 
-// tell sums up on standard error. Where something failed it does not say that
-// there is nothing to clean, because not everything was looked at.
+// tell prints the sums on standard error. After a failure it does not say that there is
+// nothing to clean, because not every output was looked at.
 func (r *cleanResult) tell(log *console.Log, failed bool) {
 	did := func(verb string) string {
 		if r.dryRun {
@@ -142,7 +142,7 @@ func (r *cleanResult) tell(log *console.Log, failed bool) {
 		slog.Int("kept", r.kept), slog.Int("finished_commits", r.finished), slog.Int("checkpoints", r.checkpoints))
 }
 
-// recoveryWord says what became of a commit that a dead run had recorded.
+// recoveryWord says what clean did with a commit that a dead run had recorded.
 func recoveryWord(r load.Recovery, dryRun bool) string {
 	switch {
 	case dryRun:
@@ -164,7 +164,7 @@ func leftoverCells(l load.Leftover) []string {
 	return []string{string(l.Kind), l.Path, bytes, runCell(l.Run), since}
 }
 
-// runCell names a run in a table, "-" where there is none.
+// runCell returns a run's id as a cell of a table, "-" if there is no run.
 func runCell(run string) string {
 	if run == "" {
 		return "-"

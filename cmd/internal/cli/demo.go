@@ -89,10 +89,10 @@ func runDemo(ctx context.Context, p *process, f demoSettings) error {
 	return console.Print(p.stdout, demoSummary(report, time.Since(started), f, text))
 }
 
-// usualAddress is where the demo's service listens, if nobody else does.
+// usualAddress is where the demo's service listens, unless the address is in use.
 const usualAddress = "127.0.0.1:8420"
 
-// listen listens at an address, the usual one for "". Where somebody else does, it
+// listen listens at an address, at usualAddress for "". If that address is in use, it
 // takes a free port.
 func listen(ctx context.Context, address string) (net.Listener, error) {
 	var lc net.ListenConfig
@@ -111,7 +111,7 @@ func startDemoService(listener net.Listener, key string, generate formservice.Ge
 	server := &http.Server{
 		Handler:           &formservice.Server{Key: key, Forms: []*formservice.Form{formservice.Generate(generate)}},
 		ReadHeaderTimeout: 10 * time.Second,
-		ErrorLog:          slog.NewLogLogger(slog.DiscardHandler, slog.LevelWarn), // standard error holds the command's own lines only
+		ErrorLog:          slog.NewLogLogger(slog.DiscardHandler, slog.LevelWarn), // standard error holds only the command's own lines
 	}
 	var serving sync.WaitGroup
 	serving.Go(func() { _ = server.Serve(listener) }) // ends when stop closes the server
@@ -121,33 +121,33 @@ func startDemoService(listener net.Listener, key string, generate formservice.Ge
 	}
 }
 
-// demoSettings say how large the demo is and where it is.
+// demoSettings say how many results the demo's service has, and in which folder the demo lies.
 type demoSettings struct {
 	results int
 	dir     string
 }
 
-// demoResults is how many results the demo's service holds if no flag says it.
+// demoResults is how many results the demo's service has without --results.
 const demoResults = 5000
 
-// demoFolder is the folder that the demo writes under, as it was given.
+// demoFolder is the folder for the files of the demo, as --dir gives it.
 type demoFolder string
 
 func (d demoFolder) path(name string) string {
 	return filepath.Join(string(d), filepath.FromSlash(name))
 }
 
-// file is the path of the definition.
+// file returns the path of the demo's definition.
 func (d demoFolder) file() string { return d.path("feedback.yaml") }
 
-// keyName is the file of the key that the demo's service asks for.
+// keyName is the name of the file with the API key of the demo's service.
 const keyName = "api-key"
 
-// elsewhere is what to do about a folder that the demo cannot use.
+// elsewhere is the hint for a folder that the demo cannot use.
 const elsewhere = "give --dir another folder"
 
-// check refuses a folder that is not empty, unless its definition is as an earlier demo
-// left it.
+// check refuses a folder that is not empty, unless the definition in it is as an earlier demo
+// wrote it.
 func (d demoFolder) check() error {
 	names, err := os.ReadDir(string(d))
 	if errors.Is(err, fs.ErrNotExist) || err == nil && len(names) == 0 {
@@ -166,8 +166,8 @@ func (d demoFolder) check() error {
 	}
 }
 
-// address is where the service of an earlier demo listened, "" without one. So the
-// same demo has the same definition.
+// address returns where the service of an earlier demo in this folder listened, "" without such a
+// demo. So a demo that runs again writes the same definition.
 func (d demoFolder) address() string {
 	data, err := os.ReadFile(d.file())
 	if err != nil {
@@ -180,8 +180,8 @@ func (d demoFolder) address() string {
 	return string(found[1])
 }
 
-// prepare writes the definition that the demo runs and leaves, and the key of its service. The
-// definition comes first, because check knows a demo's folder by it.
+// prepare writes the demo's definition, and the API key of its service. The definition is written
+// first, because check recognises a demo's folder by the definition.
 func (d demoFolder) prepare(text, key string) error {
 	if err := os.MkdirAll(string(d), 0o750); err != nil {
 		return &load.Error{Kind: load.ErrUnusable, Op: "write", Path: string(d), Err: err, Hint: elsewhere}
@@ -192,7 +192,7 @@ func (d demoFolder) prepare(text, key string) error {
 	return writeFile(d.path(keyName), []byte(key+"\n"), 0o600)
 }
 
-// demoDefinition is the definition that the demo runs and leaves.
+// demoDefinition returns the text of the demo's definition. address is that of its service.
 func demoDefinition(address string) string {
 	return fmt.Sprintf(`# Written by formetl demo. The service that it names ran for the demo alone.
 version: 1
@@ -213,8 +213,8 @@ load:
 `, address, keyName)
 }
 
-// demoSummary tells a newcomer what was run and written, and what to try next. Only
-// commands are proposed that work as they stand there.
+// demoSummary tells a newcomer what was run and written, and which commands to try next. It
+// proposes only commands that work as they are printed.
 func demoSummary(r *pipelines.Report, took time.Duration, f demoSettings, text string) []byte {
 	form := r.Forms[0]
 	csv, lake := form.Outputs[0], form.Outputs[1]
@@ -248,8 +248,8 @@ Done in %s: %s results read once, %s; %d requests.
 	return b.Bytes()
 }
 
-// callable is how a person calls this program again from the folder that it was
-// called in.
+// callable returns the command by which a person calls this program again from the folder where it
+// was called.
 func callable() string {
 	const name = "formetl"
 	self, err := os.Executable()
@@ -264,7 +264,7 @@ func callable() string {
 	if found, err := exec.LookPath(name); err == nil && is(found) {
 		return name
 	}
-	if strings.Contains(self, "go-build") { // go run keeps it there
+	if strings.Contains(self, "go-build") { // `go run` keeps the program there
 		if _, err := os.Stat(filepath.Join("cmd", name, "main.go")); err == nil {
 			return "go run ./cmd/" + name
 		}

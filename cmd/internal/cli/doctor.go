@@ -49,8 +49,8 @@ exit code of what failed. A run may warn of it and go on: a zone that is wrong i
 	return cmd
 }
 
-// examine prints the checklist of a definition. A key that is missing does not keep the
-// other checks from being made.
+// examine prints the checklist of a definition. If the API key is missing, the checks that need
+// no key are made all the same.
 func examine(ctx context.Context, p *process, files []string, f console.DefinitionFlags, asJSON bool) error {
 	o, err := p.start(slog.LevelError, f.Options)
 	if err != nil {
@@ -72,16 +72,16 @@ func examine(ctx context.Context, p *process, files []string, f console.Definiti
 	return printChecklist(p.stdout, report, asJSON)
 }
 
-// checklist is a checklist with what the command makes of it. It is printed as JSON.
+// checklist is a Checklist with the verdict of the command doctor. It is printed as JSON.
 type checklist struct {
 	*upkeep.Checklist
 	Healthy  bool        `json:"healthy"`   // no check failed
-	ExitCode int         `json:"exit_code"` // of the command
+	ExitCode int         `json:"exit_code"` // the exit code of the command
 	Counts   checkCounts `json:"counts"`
 	Checks   []checked   `json:"checks"`
 }
 
-// checkCounts says how many checks came out in which way.
+// checkCounts counts the checks by how they ended.
 type checkCounts struct {
 	OK         int `json:"ok"`
 	Warnings   int `json:"warnings"`
@@ -89,13 +89,13 @@ type checkCounts struct {
 	NotChecked int `json:"not_checked"`
 }
 
-// checked is one check with the exit code of its fault alone, 0 if nothing failed.
+// checked is one check with the exit code of its own failure, 0 if the check did not fail.
 type checked struct {
 	upkeep.Check
 	ExitCode int `json:"exit_code"`
 }
 
-// printChecklist prints a report, and returns an error of what failed.
+// printChecklist prints a checklist, and returns an error if a check failed.
 func printChecklist(w io.Writer, r *upkeep.Checklist, asJSON bool) error {
 	failed := r.Err()
 	r.At = r.At.UTC().Truncate(time.Second)
@@ -112,8 +112,8 @@ func printChecklist(w io.Writer, r *upkeep.Checklist, asJSON bool) error {
 	return failed
 }
 
-// Text is the checklist for people: a line for each check, one for each cure, the table of
-// what the service honours, and a last line that sums up.
+// Text returns the checklist for people: a line for each check and each cure, a table of
+// what the service honours, and a last line with the sums.
 func (r checklist) Text() string {
 	rows := make([][]string, 0, 2*len(r.Checks))
 	for _, c := range r.Checks {

@@ -29,8 +29,8 @@ import (
 	"github.com/formetl/formetl/transform"
 )
 
-// exportFlags are the flags of export. A flag that stands for a key of a
-// definition's extract part is read into extract.
+// exportFlags are the flags of export. A flag that stands for a key of extract, a part of a
+// definition, is read into the field extract.
 type exportFlags struct {
 	pickFlags
 	service                      console.ServiceFlags
@@ -43,7 +43,7 @@ type exportFlags struct {
 	noVerify, strict, fresh      bool
 }
 
-// pickFlags say which results and columns are wanted.
+// pickFlags are the flags that say which results and columns to export.
 type pickFlags struct {
 	where, columns []string
 	match          string
@@ -114,7 +114,7 @@ func export(ctx context.Context, p *process, f exportFlags) error {
 	if err := checkSpan(def, options); err != nil {
 		return err
 	}
-	if zone := def.Source.Zone.String(); f.service.NamesNoZone(p.lookup) && (zone == "UTC" || zone == "Etc/UTC") { // as the machine's is on most servers
+	if zone := def.Source.Zone.String(); f.service.NamesNoZone(p.lookup) && (zone == "UTC" || zone == "Etc/UTC") { // most servers have UTC as their zone
 		p.log.Tell(slog.LevelWarn, "note: times are taken for UTC, this machine's zone; if the account has another, they are off by hours: give --timezone")
 	}
 	claim, err := takeOutput(ctx, def, options, f.output.force)
@@ -134,7 +134,7 @@ func export(ctx context.Context, p *process, f exportFlags) error {
 	quiet.Stop()
 	stop()
 	gone := console.ReaderGone(err)
-	if gone { // as with `| head`: the reader has what it wants
+	if gone { // the reader of the pipe, such as head, has read enough
 		err = nil
 	}
 	console.SetExitCodes(report, err)
@@ -146,7 +146,7 @@ func export(ctx context.Context, p *process, f exportFlags) error {
 	return nil
 }
 
-// run reads the form, or its first results.
+// run exports the form, or its first results with --limit.
 func (f *exportFlags) run(ctx context.Context, p *process, def *definition.Definition, o pipelines.Options) (*pipelines.Report, error) {
 	if f.limit > 0 {
 		return pipelines.Head(ctx, def, o, f.limit)
@@ -155,7 +155,7 @@ func (f *exportFlags) run(ctx context.Context, p *process, def *definition.Defin
 	return pipelines.Run(ctx, def, o)
 }
 
-// tellWait tells a person who waits for rows on standard output why there are none yet.
+// tellWait tells a person who waits for rows on standard output why no rows have come yet.
 func (f *exportFlags) tellWait(p *process, def *definition.Definition, bar *console.Progress) {
 	const why = "rows come at the end; quick look: --limit"
 	switch {
@@ -168,11 +168,11 @@ func (f *exportFlags) tellWait(p *process, def *definition.Definition, bar *cons
 }
 
 // resumeWithin is how old the oldest result may be that an export takes over from an
-// earlier one.
+// earlier export.
 const resumeWithin = time.Hour
 
-// resumption lets an export resume an earlier one and tells so at once, because
-// a person who exports again expects what the form holds by now.
+// resumption lets an export resume an earlier export, and tells so at once, because
+// a person who exports again expects the form's results of now.
 func resumption(log *console.Log, now func() time.Time, fresh bool) pipelines.Resume {
 	if fresh {
 		return pipelines.Resume{Within: -1}
@@ -187,7 +187,7 @@ func resumption(log *console.Log, now func() time.Time, fresh bool) pipelines.Re
 	}}
 }
 
-// definition is what a definition file would say in place of the flags.
+// definition returns the definition that corresponds to the flags.
 func (f *exportFlags) definition(ctx context.Context, p *process) (*definition.Definition, error) {
 	form := strings.Join(f.forms, "")
 	switch err := console.CheckForm(form); {
@@ -232,7 +232,7 @@ func (f *exportFlags) definition(ctx context.Context, p *process) (*definition.D
 	return def, def.Explode()
 }
 
-// search is the search that --where and --match ask the service for.
+// search returns the search of the service that --where and --match ask for.
 func (f *exportFlags) search() (extract.Search, error) {
 	s := extract.Search{Any: f.match == "or"}
 	if f.match != "and" && f.match != "or" {
@@ -250,7 +250,7 @@ func (f *exportFlags) search() (extract.Search, error) {
 
 func criterion(text string) (extract.Criterion, error) {
 	head, term, hasTerm := strings.Cut(text, "=")
-	colon := strings.LastIndex(head, ":") // a heading may hold others
+	colon := strings.LastIndex(head, ":") // a column's heading may hold other colons
 	if colon <= 0 {
 		return extract.Criterion{}, fmt.Errorf("--where %q: write COLUMN:OP=TERM, OP one of equals contains begins ends empty not_empty, for example result_status:equals=Complete", text)
 	}
@@ -271,7 +271,7 @@ func criterion(text string) (extract.Criterion, error) {
 	return c, nil
 }
 
-// outputFlags say where export writes, and how.
+// outputFlags are the flags that say where and in what format export writes.
 type outputFlags struct {
 	path, format                     string
 	excel, codebook, manifest, force bool
@@ -302,7 +302,7 @@ func (f *outputFlags) output() (definition.Output, error) {
 	return out, nil
 }
 
-// checkTerminal refuses to write bytes to a terminal that are no text.
+// checkTerminal refuses to write a format that is not text to a terminal.
 func (f *outputFlags) checkTerminal(out definition.Output, terminal bool) error {
 	if !terminal || out.Path != definition.StdoutPath {
 		return nil
@@ -313,7 +313,7 @@ func (f *outputFlags) checkTerminal(out definition.Output, terminal bool) error 
 	return fmt.Errorf("--format %s is not for a terminal: give -o FILE, or send it through a pipe", out.Format)
 }
 
-// place is where the results go, and in what format.
+// place returns the output for the results: its path and format.
 func (f *outputFlags) place() (definition.Output, error) {
 	out := definition.Output{Path: f.path, Format: f.format, Profile: "strict", Partition: definition.PartitionNone, NoCodebook: !f.codebook, NoManifest: !f.manifest}
 	if f.format != "" {
@@ -341,8 +341,8 @@ func (f *outputFlags) place() (definition.Output, error) {
 	return out, err
 }
 
-// checkPath checks the path of a file, and the --s3 flags, which are for s3://
-// paths alone.
+// checkPath checks the path of the output's file, and that the --s3 flags are given only with
+// an s3:// path.
 func (f *outputFlags) checkPath() error {
 	scheme, rest, remote := strings.Cut(f.path, "://")
 	bucket, key, _ := strings.Cut(rest, "/")
@@ -367,10 +367,10 @@ func (f *outputFlags) checkPath() error {
 	return nil
 }
 
-// fileFormats finds the formats of files by their names.
+// fileFormats finds the format of a file by the file's name.
 var fileFormats = output.Tables{Formats: console.Formats()}
 
-// formatNames are the names of the formats of files.
+// formatNames returns the names of the formats of files.
 func formatNames() (names []string) {
 	for _, f := range console.Formats() {
 		names = append(names, f.Name)
@@ -378,13 +378,13 @@ func formatNames() (names []string) {
 	return names
 }
 
-// formatOf finds a file's format, and the codec around it, by its extensions and
-// by --format. The two must not contradict each other, because everybody else
-// goes by the file's name.
+// formatOf finds a file's format, and the codec that compresses it, by the file's extensions and
+// by --format. The two must not contradict each other, because other programs go by the file's
+// name.
 func formatOf(file, flag string) (format, codec string, err error) {
 	stem, codec := load.SplitCodec(strings.ToLower(file))
 	if lines, ok := strings.CutSuffix(stem, ".jsonl"); ok {
-		stem = lines + ".ndjson" // two names of one format
+		stem = lines + ".ndjson" // .jsonl and .ndjson are names of one format
 	}
 	all := console.Formats()
 	at := slices.IndexFunc(all, func(f load.Format) bool { return strings.HasSuffix(stem, f.Extension) })
@@ -402,8 +402,8 @@ func formatOf(file, flag string) (format, codec string, err error) {
 	return all[at].Name, codec, nil
 }
 
-// resolve replaces the columns that --where and --select name by what the service calls
-// them. It asks for one result and the headings.
+// resolve replaces the columns that --where and --select name by the ids that the service knows.
+// To know the columns, it asks the service for one result and the headings.
 func (f *exportFlags) resolve(ctx context.Context, p *process, def *definition.Definition, o pipelines.Options) error {
 	if len(f.where)+len(f.columns) == 0 {
 		return nil
@@ -412,7 +412,7 @@ func (f *exportFlags) resolve(ctx context.Context, p *process, def *definition.D
 	if err != nil {
 		return err
 	}
-	if len(known) <= 1 { // the id of a result is always there
+	if len(known) <= 1 { // the column of the result's id is always known
 		p.log.Tell(slog.LevelWarn, "note: the form shows neither headings nor results, so nobody knows whether the columns are right")
 	}
 	given := slices.Clone(def.Extract.Search.Where)
@@ -443,7 +443,7 @@ func (f *exportFlags) resolve(ctx context.Context, p *process, def *definition.D
 	return nil
 }
 
-// listed divides at its commas what is not the name of one column.
+// listed divides names at their commas, except names that are those of one known column.
 func listed(given []string, known []schemas.Column) []string {
 	var names []string
 	for _, name := range given {
@@ -458,7 +458,7 @@ func listed(given []string, known []schemas.Column) []string {
 	return names
 }
 
-// columnsOf returns the columns that an export of the form shows.
+// columnsOf returns the columns that an export of the form has.
 func columnsOf(ctx context.Context, def *definition.Definition, o pipelines.Options) ([]schemas.Column, error) {
 	client, err := pipelines.NewClient(ctx, def, o)
 	if err != nil {
@@ -473,19 +473,19 @@ func columnsOf(ctx context.Context, def *definition.Definition, o pipelines.Opti
 	defer p.Release()
 	columns := transform.Infer(form, []*page.Page{p}, def.Labels).Columns
 	if def.Schema != nil {
-		columns = slices.Concat(def.Schema.Columns, columns) // its names come first
+		columns = slices.Concat(def.Schema.Columns, columns) // the schema's names take precedence
 	}
 	return columns, nil
 }
 
-// sourceOf finds a column by its heading, the label on the form, item_<id> or its id. A
-// name that may be several is an error, and so is one that is none, unless nothing is known.
+// sourceOf finds a column by its heading, the label on the form, item_<id> or its id. A name that
+// fits several columns is an error, and so is a name of no column, unless no column is known.
 func sourceOf(flag, name string, known []schemas.Column) (schemas.Source, error) {
 	if strings.TrimSpace(name) == "" {
 		return schemas.Source{}, console.Usagef("%s names no column: give one by its heading or id", flag)
 	}
 	meta := func(c schemas.Column) bool { return c.From.Kind == schemas.FromMeta }
-	if page.KnownMeta(name) && !slices.ContainsFunc(known, meta) { // without a result nothing shows it, and an item may have its name until then
+	if page.KnownMeta(name) && !slices.ContainsFunc(known, meta) { // without a result known has no metas
 		return schemas.Source{Kind: schemas.FromMeta, ID: name}, nil
 	}
 	for _, is := range []func(c schemas.Column) bool{
@@ -514,7 +514,7 @@ func sourceOf(flag, name string, known []schemas.Column) (schemas.Source, error)
 		return guess(name), nil
 	}
 	names := make([]string, 0, 2*len(known))
-	// The questions of a form are more telling than its metas, so that they come first.
+	// The questions of a form tell people more than its metas, so the questions come first.
 	ordered := slices.SortedStableFunc(slices.Values(known), func(a, b schemas.Column) int {
 		return cmp.Compare(b.From.Kind, a.From.Kind)
 	})
@@ -530,10 +530,10 @@ func sourceOf(flag, name string, known []schemas.Column) (schemas.Source, error)
 	return schemas.Source{}, console.Usagef("%s %s: the form has no such column%s", flag, name, hint)
 }
 
-// onOneLine returns a label as it is shown in a line: line breaks are blanks.
+// onOneLine returns a label for one line of text: line breaks become blanks.
 func onOneLine(label string) string { return strings.Join(strings.Fields(label), " ") }
 
-// guess takes a name for an item if it is a number, and else for a meta.
+// guess takes a name for the id of an item if it looks like a number, otherwise for that of a meta.
 func guess(name string) schemas.Source {
 	id := strings.TrimPrefix(name, "item_")
 	if id != "" && strings.Trim(id, "0123456789-") == "" {
@@ -542,8 +542,8 @@ func guess(name string) schemas.Source {
 	return schemas.Source{Kind: schemas.FromMeta, ID: name}
 }
 
-// repeated refuses what the service takes only once. given are the criteria as they were
-// typed.
+// repeated refuses criteria that the service takes only once for each operator and column. given
+// are the same criteria as the user typed them.
 func repeated(where, given []extract.Criterion) error {
 	for i, c := range where {
 		if slices.ContainsFunc(where[:i], func(o extract.Criterion) bool { return o.Column == c.Column && o.Operator == c.Operator }) {

@@ -19,34 +19,34 @@ import (
 	"github.com/formetl/formetl/pipelines/definition"
 )
 
-// The state folder remembers which local files formetl's exports wrote, so that an export
-// overwrites no file of anybody else: a record for each path has the size and the SHA-256 of
-// what was written there last. A file that differs from its record is somebody else's. While an
-// export runs, its record says so. If the export is killed, the next one may overwrite what lies
-// at the path, because nobody knows how far the killed one came.
+// The state folder remembers which local files formetl's exports wrote, so that an export does not
+// overwrite a file that something else wrote. For each path it has a record with the size and the
+// SHA-256 of the file that an export wrote there last. A file that differs from its record is
+// foreign. While an export runs, the record is marked as Writing. If that export is killed, the
+// next one may overwrite the file whatever it holds, because it may be half written.
 
-// foreign is the error of a file that no export wrote, or that was changed since.
+// foreign returns the error for a file that no export wrote, or that was changed since.
 func foreign(path string) error {
 	return &console.CodeError{Code: console.ExitCantCreate, Err: fmt.Errorf("-o %s is there, and formetl did not write it as it is: give --force to overwrite it, or another name", path)}
 }
 
-// record is what the state folder knows of a path.
+// record is what the state folder remembers of the file at a path.
 type record struct {
 	Path    string `json:"path"`
 	Size    int64  `json:"size"`
 	SHA256  string `json:"sha256"`
-	Writing bool   `json:"writing,omitempty"` // an export of this path has begun and not ended
+	Writing bool   `json:"writing,omitempty"` // an export to this path has begun and not ended
 }
 
-// claim is the right of an export to write a file, until End.
+// claim is the right of a running export to write a file. It lasts until End.
 type claim struct {
 	state  checkpoint.State
-	name   string // of the record
-	before record // without a sum if there was none
+	name   string // the record's name in the state
+	before record // the record before this export; without SHA256 if there was none
 }
 
-// takeFile claims the file at an absolute path. The state holds the records. Without force,
-// somebody else's file is an error.
+// takeFile claims the file at an absolute path for an export. state holds the records. A file that
+// no export wrote is an error, unless force is set.
 func takeFile(ctx context.Context, state checkpoint.State, path string, force bool) (*claim, error) {
 	sum := sha256.Sum256([]byte(path))
 	c := &claim{state: state, name: "exports/" + hex.EncodeToString(sum[:16]) + ".json"}
@@ -71,8 +71,8 @@ func takeFile(ctx context.Context, state checkpoint.State, path string, force bo
 	return c, c.put(ctx, writing)
 }
 
-// describes tells whether the file at a path is as the record says. It is true if there
-// is no regular file.
+// describes tells whether the file at a path has the size and sum of the record. It is true if
+// no regular file is there.
 func (r record) describes(path string) (bool, error) {
 	info, err := os.Stat(path)
 	switch {
@@ -81,7 +81,7 @@ func (r record) describes(path string) (bool, error) {
 	case err != nil:
 		return false, fmt.Errorf("cannot look at what is there: %w", err)
 	case !info.Mode().IsRegular():
-		return true, nil // CheckOrdinary is for others
+		return true, nil // CheckOrdinary judges what is no regular file
 	case r.SHA256 == "" || info.Size() != r.Size:
 		return false, nil
 	}
@@ -97,7 +97,7 @@ func (r record) describes(path string) (bool, error) {
 	return hex.EncodeToString(h.Sum(nil)) == r.SHA256, nil
 }
 
-// put replaces the record in one step.
+// put replaces the claim's record in the state in one step.
 func (c *claim) put(ctx context.Context, r record) error {
 	data, err := json.Marshal(r)
 	if err != nil {
@@ -110,9 +110,9 @@ func (c *claim) put(ctx context.Context, r record) error {
 	return c.state.Fail(err)
 }
 
-// takeOutput claims the definition's first output. Without force, it refuses a file that
-// formetl did not write. A file in a bucket needs no record, because its metadata say who
-// wrote it: then the claim is nil.
+// takeOutput claims the file of the definition's first output. Without force, it refuses a file
+// that formetl did not write. For a file in a bucket the claim is nil: its metadata say who wrote
+// it, so it needs no record.
 func takeOutput(ctx context.Context, def *definition.Definition, o pipelines.Options, force bool) (*claim, error) {
 	out := def.Outputs[0]
 	switch {
@@ -144,15 +144,15 @@ func checkMarked(ctx context.Context, out definition.Output, o pipelines.Options
 	if err == nil || errors.Is(err, load.ErrNotExist) {
 		return nil
 	}
-	// The store's answer to this question has no text. Another question shows the cause.
+	// The store's answer to Stat has no text, so another request is made to show the cause.
 	if _, _, cause := dest.Get(ctx, load.FileManifestName(name)); cause != nil && !errors.Is(cause, load.ErrNotExist) {
 		return cause
 	}
 	return err
 }
 
-// End remembers what the export wrote, or what was there before if it did not write the file. A
-// nil claim has nothing to end.
+// End replaces the record of the claimed file in the state folder: by what the export wrote, or by
+// the record from before if the export did not write the file. On a nil claim it does nothing.
 func (c *claim) End(ctx context.Context, r *pipelines.Report) error {
 	if c == nil {
 		return nil

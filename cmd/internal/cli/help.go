@@ -17,7 +17,7 @@ import (
 	"github.com/formetl/formetl/schemas/plain"
 )
 
-// helpCommand prints the help of a command, or a topic.
+// helpCommand returns the command help, which prints the help of a command or a topic.
 func helpCommand(p *process) *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [COMMAND | TOPIC]",
@@ -40,7 +40,7 @@ func helpCommand(p *process) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				// On a terminal a link is its text, and one to another topic names it.
+				// On a terminal a link is printed as its text, which names the topic it leads to.
 				return console.Print(p.stdout, regexp.MustCompile(`\[([^\]\n]+)\]\([^)\n]+\)`).ReplaceAll(text, []byte("$1")))
 			}
 			if is, rest, err := root.Find(args); err == nil && is != root && len(rest) == 0 {

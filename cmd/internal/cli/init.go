@@ -28,12 +28,12 @@ import (
 	"github.com/formetl/formetl/schemas/plain"
 )
 
-// initPatience bounds how long a request is tried while somebody waits.
+// initPatience bounds how long init tries a request, because a person waits for the answer.
 const initPatience = 10 * time.Second
 
 func initCommand(p *process) *cobra.Command { return (&initSession{p: p}).command() }
 
-// command is the command init, whose flags are answers of the session.
+// command returns the command init. Its flags are answers of the session.
 func (s *initSession) command() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "init",
@@ -83,21 +83,21 @@ its forms, and for a sample of the results if there is one form.`,
 	return cmd
 }
 
-// initSession is a definition in the making.
+// initSession is a definition that init is making from answers.
 type initSession struct {
 	p              *process
-	answers        initAnswers // those that are known
+	answers        initAnswers // the answers that are known so far
 	keyFile        string
 	noInput, force bool
 
-	in      *bufio.Reader // where answers are typed; nil: nobody is there to ask
+	in      *bufio.Reader // where answers are typed; nil: no person can be asked
 	checks  definition.LoadOptions
 	options pipelines.Options
 	key     transport.Secret
 	listed  []extract.Form
 }
 
-// run asks, tries the answers at the service, and writes the files.
+// run asks for the missing answers, tries them at the service, and writes the files.
 func (s *initSession) run(ctx context.Context) error {
 	var err error
 	if s.options, err = s.p.start(slog.LevelWarn, new(console.RangeFlags).Options); err != nil {
@@ -124,7 +124,7 @@ func (s *initSession) run(ctx context.Context) error {
 
 func (s *initSession) tell(text string) { s.p.log.Tell(slog.LevelInfo, text) }
 
-// begin checks what flags and the environment say, before anything is asked.
+// begin checks the answers that flags and the environment give, before any question is asked.
 func (s *initSession) begin() error {
 	a := &s.answers
 	api, err := console.ParseAPI(a.api, s.p.lookup)
@@ -166,7 +166,7 @@ func (s *initSession) begin() error {
 	return nil
 }
 
-// fileReference refers to a file from the definition's folder.
+// fileReference returns the path of a file relative to the definition's folder, for a reference.
 func fileReference(file, folder string) (string, error) {
 	there, err := filepath.Abs(file)
 	if err != nil {
@@ -181,15 +181,15 @@ func fileReference(file, folder string) (string, error) {
 	return "${file:" + filepath.ToSlash(there) + "}", nil
 }
 
-// initQuestion asks for an answer, or for several of them, separated by commas.
+// initQuestion asks for one answer, or for several that are separated by commas.
 type initQuestion struct {
 	text  string
 	one   func(*initAnswers) *string
 	many  func(*initAnswers) *[]string
-	check func() error // besides the rules of definitions; nil for none
+	check func() error // a check besides the rules of definitions; nil for none
 }
 
-// ask asks what no flag answered.
+// ask asks for the answers that no flag gave.
 func (s *initSession) ask(ctx context.Context) error {
 	a := &s.answers
 	service := []initQuestion{
@@ -261,7 +261,7 @@ func (s *initSession) ask(ctx context.Context) error {
 	return s.check()
 }
 
-// askOpen puts those questions that have no answer.
+// askOpen asks those of the questions that have no answer yet.
 func (s *initSession) askOpen(ctx context.Context, questions ...initQuestion) error {
 	for _, q := range questions {
 		if q.answer(&s.answers) != "" {
@@ -274,7 +274,7 @@ func (s *initSession) askOpen(ctx context.Context, questions ...initQuestion) er
 	return nil
 }
 
-// answer is the answer to the question as somebody would type it.
+// answer returns the answer to the question as a person would type it, "" if there is none.
 func (q initQuestion) answer(a *initAnswers) string {
 	if q.many != nil {
 		return strings.Join(*q.many(a), ", ")
@@ -282,7 +282,7 @@ func (q initQuestion) answer(a *initAnswers) string {
 	return *q.one(a)
 }
 
-// put puts a question until its answer is right. What was answered before stays.
+// put asks a question until the answer is right. The other answers are kept.
 func (s *initSession) put(ctx context.Context, q initQuestion) error {
 	for {
 		proposed := s.proposed()
@@ -308,7 +308,7 @@ func (s *initSession) put(ctx context.Context, q initQuestion) error {
 	}
 }
 
-// take takes an answer if it is right.
+// take records an answer if it is right; otherwise it returns what is wrong.
 func (s *initSession) take(q initQuestion, typed string) error {
 	if typed == "" {
 		return errors.New("an answer is needed")
@@ -330,12 +330,12 @@ func (s *initSession) take(q initQuestion, typed string) error {
 	return s.check()
 }
 
-// check reads the definition that the answers make so far, as a run does. So an answer that
-// is accepted here is accepted by a run.
+// check reads the definition that the answers give so far, as a run reads it. So a run accepts
+// every answer that is accepted here.
 func (s *initSession) check() error {
 	o := s.checks
-	o.WithoutSecrets = s.answers.key == "" // it is still to be asked
-	o.Command = nil                        // a command that prints the key may take long
+	o.WithoutSecrets = s.answers.key == "" // the API key is still to be asked for
+	o.Command = nil                        // a command that prints the API key may take long
 	_, err := s.parse(o)
 	if a := s.answers; err == nil && a.partition != "" && len(a.paths) > 0 && !a.writesTable() && !slices.ContainsFunc(a.paths, isDataset) {
 		err = console.Usagef("--partition: no output is a dataset; a dataset's path ends with a slash")
@@ -343,11 +343,11 @@ func (s *initSession) check() error {
 	return err
 }
 
-// parse reads the definition that the answers make. What is wrong with an answer is wrong usage.
+// parse reads the definition that the answers give. An answer that is wrong is an error of usage.
 func (s *initSession) parse(o definition.LoadOptions) (*definition.Definition, error) {
 	a := s.proposed()
 	a.baseURL, a.account = cmp.Or(a.baseURL, "https://fs1.example.com"), cmp.Or(a.account, "acme")
-	if a.writesTable() && s.answers.dsn == "" { // it is still to be asked
+	if a.writesTable() && s.answers.dsn == "" { // the database's address is still to be asked for
 		a.dsn = "postgres://db.example.com/warehouse"
 	}
 	if len(a.forms) == 0 {
@@ -356,13 +356,13 @@ func (s *initSession) parse(o definition.LoadOptions) (*definition.Definition, e
 	def, err := definition.Parse(a.file, []byte(a.definition("")), o)
 	if wrong, ok := errors.AsType[*definition.Error](err); ok && len(wrong.Problems) > 0 {
 		p := wrong.Problems[0]
-		p.Line, p.Message = 0, regexp.MustCompile(` on line \d+`).ReplaceAllString(p.Message, "") // nothing is written yet
+		p.Line, p.Message = 0, regexp.MustCompile(` on line \d+`).ReplaceAllString(p.Message, "") // no file is written yet, so lines mean nothing
 		return nil, console.Usagef("%s", p)
 	}
 	return def, err
 }
 
-// source is the definition with its key, with which the service is asked.
+// source returns the definition with the API key, for requests to the service.
 func (s *initSession) source() (*definition.Definition, error) {
 	o := s.checks
 	o.Key = s.key
@@ -376,7 +376,7 @@ func (s *initSession) source() (*definition.Definition, error) {
 	return def, nil
 }
 
-// listForms asks for the account's forms. This tries address, account and key.
+// listForms asks the service for the account's forms, which tests address, account and API key.
 func (s *initSession) listForms(ctx context.Context) error {
 	s.key = transport.Secret{}
 	def, err := s.source()
@@ -392,7 +392,7 @@ func (s *initSession) listForms(ctx context.Context) error {
 	return err
 }
 
-// formRows are the account's forms by number.
+// formRows returns rows with the account's forms, numbered.
 func (s *initSession) formRows() [][]string {
 	n := 0
 	return console.Rows(nil, s.listed, func(f extract.Form) []string {
@@ -401,8 +401,8 @@ func (s *initSession) formRows() [][]string {
 	})
 }
 
-// checkForms replaces numbers of forms by their names, and refuses forms that the account
-// does not have.
+// checkForms replaces numbers of listed forms by the forms' directories, and refuses forms that the
+// account does not have.
 func (s *initSession) checkForms() error {
 	known := make([]string, len(s.listed))
 	for i, f := range s.listed {
@@ -422,7 +422,7 @@ func (s *initSession) checkForms() error {
 	return nil
 }
 
-// checkFiles refuses to replace what is there, and a folder that is not.
+// checkFiles refuses to replace files that exist, and refuses folders that do not exist.
 func (s *initSession) checkFiles() error {
 	a := s.proposed()
 	if _, err := os.Stat(filepath.Dir(a.file)); err != nil {
@@ -436,32 +436,32 @@ func (s *initSession) checkFiles() error {
 	return nil
 }
 
-// The kinds of outputs that are asked for.
+// The kinds of outputs that init asks for.
 const (
 	fileKind    = "file"
 	datasetKind = "dataset"
 	tableKind   = "table"
 )
 
-// editorSchema is the name of the JSON Schema beside a definition, which editors read.
+// editorSchema is the file name of the JSON Schema beside a definition, which editors read.
 const editorSchema = "definition.schema.json"
 
-// initAnswers are what init makes a definition from.
+// initAnswers are the answers from which init makes a definition.
 type initAnswers struct {
 	baseURL, account, key, zone string
 	forms                       []string
-	kind                        string // of the path that is proposed
+	kind                        string // the kind of the output that init proposes
 	paths                       []string
 	dsn, table                  string
 	mode                        string
 
-	// What follows is not asked.
+	// init does not ask for the following; flags give them.
 	api, format, partition, names, file string
 	allowHTTP                           bool
 }
 
-// proposed are the answers with what is proposed in place of those that are missing. An
-// address, an account and forms may still be missing.
+// proposed returns the answers, with init's proposals where answers are missing. Address, account
+// and forms may still be missing, because init has no proposal for them.
 func (s *initSession) proposed() initAnswers {
 	a := s.answers
 	variable := func(name string) string { value, _ := s.p.lookup(name); return value }
@@ -487,7 +487,7 @@ func (s *initSession) proposed() initAnswers {
 		a.mode = "incremental"
 	}
 	name := a.onlyForm()
-	if definition.CheckLocal(name) != nil { // such as ~x, which is no name of a file to type
+	if definition.CheckLocal(name) != nil { // such as ~x, which cannot be typed as a file's name
 		name = ""
 	}
 	a.file = cmp.Or(a.file, cmp.Or(name, a.account, "definition")+".yaml")
@@ -499,12 +499,12 @@ func isDataset(path string) bool { return strings.HasSuffix(path, "/") }
 // writesTable tells whether an output is a table of a database.
 func (a *initAnswers) writesTable() bool { return a.kind == tableKind || a.dsn != "" || a.table != "" }
 
-// onlyGrowing tells whether no output is a file, so that runs can add to them.
+// onlyGrowing tells whether no output is a single file, so that runs can add to all outputs.
 func (a *initAnswers) onlyGrowing() bool {
 	return !slices.ContainsFunc(a.paths, func(path string) bool { return !isDataset(path) })
 }
 
-// onlyForm is the form if there is but one, "" if there are several or globs.
+// onlyForm returns the form if there is exactly one, "" if there are several or globs.
 func (a *initAnswers) onlyForm() string {
 	if len(a.forms) == 1 && !definition.IsGlob(a.forms[0]) {
 		return a.forms[0]
@@ -512,14 +512,14 @@ func (a *initAnswers) onlyForm() string {
 	return ""
 }
 
-// pipeline is the pipeline's name, which is that of the file.
+// pipeline returns the pipeline's name: the name of the definition's file without its extension.
 func (a *initAnswers) pipeline() string {
 	base := filepath.Base(a.file)
 	return strings.TrimSuffix(base, filepath.Ext(base))
 }
 
-// schemaFile is the schema file, "" where none is written because forms have columns of
-// their own.
+// schemaFile returns the name of the schema file, "" where none is written because there may be
+// several forms, each with its own columns.
 func (a *initAnswers) schemaFile() string {
 	if a.onlyForm() == "" {
 		return ""
@@ -527,7 +527,7 @@ func (a *initAnswers) schemaFile() string {
 	return filepath.Join(filepath.Dir(a.file), a.pipeline()+".schema.yaml")
 }
 
-// definition is the definition's text. schema is the name of its schema file, "" for none.
+// definition returns the text of the definition. schema is the name of its schema file, "" for none.
 func (a *initAnswers) definition(schema string) string {
 	var b strings.Builder
 	add := func(line, comment string) {
@@ -554,7 +554,7 @@ func (a *initAnswers) definition(schema string) string {
 	add("  # requests: {per_minute: 50}", "a budget for all runs of the account")
 	forms := make([]string, len(a.forms))
 	for i, form := range a.forms {
-		forms[i] = definition.Scalar(strings.ReplaceAll(form, "${", "$${")) // a name is no reference
+		forms[i] = definition.Scalar(strings.ReplaceAll(form, "${", "$${")) // a ${ in a form's name begins no reference
 	}
 	add("forms: ["+strings.Join(forms, ", ")+"]", "")
 	add("names: "+definition.Scalar(a.names), "how columns are called that no schema names: label or id")
@@ -596,7 +596,7 @@ func (a *initAnswers) addOutput(add func(line, comment string), path string) {
 	}
 }
 
-// write makes all files, and then writes them, each in one step and the definition last.
+// write makes the contents of all files, and then writes each in one step, the definition last.
 func (s *initSession) write(ctx context.Context) error {
 	type made struct {
 		path, about string
@@ -631,7 +631,7 @@ func (s *initSession) write(ctx context.Context) error {
 	return nil
 }
 
-// inferSchema makes the form's schema file, and says what it holds.
+// inferSchema makes the form's schema file, and a text that says what the file holds.
 func (s *initSession) inferSchema(ctx context.Context) (data []byte, about string, err error) {
 	def, err := s.source()
 	if err != nil {

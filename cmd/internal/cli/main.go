@@ -3,13 +3,13 @@
 // transactions.go, and the commands of schema and state in the files that begin so.
 //
 // A command has its flags in a struct. It gets its streams, its environment and its log as a
-// process, so that tests run it within theirs. From there its way is the same for all: start
-// checks the flags and begins the log, open reads definitions (or define makes one of flags),
-// a function of pipelines or pipelines/upkeep does the work and returns a report, and what is
-// printed of the report is a table or, with --json, one value. Its error knows the exit code.
+// process, so that tests can give it others. From there all commands take the same way: start
+// checks the flags and begins the log, open reads definitions (or define makes one of flags), a
+// function of pipelines or pipelines/upkeep does the work and returns a report, and the report is
+// printed as a table or, with --json, as one value. The error of a command knows its exit code.
 //
-// The package holds no logic of a run, and nothing that formetl-worker needs too: that is
-// console. The files of --report and --metrics are made by report.
+// The package holds no logic of a run. What formetl-worker needs too is in package console, and
+// package report makes the files of --report and --metrics.
 //
 // Begin reading at Main, then process.go and run.go.
 package cli
@@ -29,11 +29,11 @@ import (
 // codes"). Data goes to stdout, everything else to stderr; lookup reads the
 // environment.
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer, lookup func(string) (string, bool)) int {
-	ctx, stopCatching := console.OnSignal(context.Background()) // before anything that takes time
+	ctx, stopCatching := console.OnSignal(context.Background()) // before work that takes time
 	defer stopCatching()
 	stdout, stderr = console.Freed(ctx, stdout), console.Freed(ctx, stderr)
-	// The standard library logs on its own, such as net/http on a stray answer.
-	// That is no record of ours, and it may hold an answer's bytes.
+	// The standard library logs on its own, such as net/http on an unexpected answer. Its lines
+	// are no records of formetl, and may hold parts of an answer, so they are discarded.
 	log.SetOutput(io.Discard)
 	p := &process{stdin: stdin, stdout: stdout, stderr: stderr, lookup: lookup, log: console.NewLog(stderr, args), restore: func() {}}
 	defer func() { p.restore() }()
@@ -45,7 +45,7 @@ func (p *process) run(ctx context.Context, stopCatching func(), root *cobra.Comm
 	return console.Run(ctx, stopCatching, root, args, p.log, func(err error, command string) string { return console.Hint(err, command, p.resumable) })
 }
 
-// Commands returns all commands for tools that describe them. They are not to be run.
+// Commands returns all commands for tools that describe them, such as generators of help.
 func Commands() *cobra.Command {
 	return rootCommand(&process{log: console.NewLog(io.Discard, nil)})
 }
@@ -81,7 +81,7 @@ stopped.`,
 	return root
 }
 
-// completeDefinitions lets shells complete definitions by their extension.
+// completeDefinitions lets shells complete the names of definitions by the files' extensions.
 func completeDefinitions(commands []*cobra.Command) {
 	for _, cmd := range commands {
 		completeDefinitions(cmd.Commands())

@@ -49,7 +49,7 @@ is read if nothing changed.`,
 	return cmd
 }
 
-// plan shows the plans of definitions; run --dry-run gives several.
+// plan shows the plans of definitions. The command plan gives one definition, run --dry-run several.
 func plan(ctx context.Context, p *process, files []string, f planFlags) error {
 	defs, options, err := p.open(ctx, &f.DefinitionFlags, files, slog.LevelWarn, !f.offline)
 	if err != nil {

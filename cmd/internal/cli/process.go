@@ -21,21 +21,21 @@ import (
 	"github.com/formetl/formetl/schemas/plain"
 )
 
-// process is what a command gets from the process: streams, environment and log.
+// process is what a command gets from its caller: streams, environment and log.
 type process struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	lookup         console.Environment
 	log            *console.Log
-	resumable      string           // how much of what was read a later command takes over, for the hint
-	pipeline       string           // what define made in place of a definition's, "" for none
-	restore        func()           // sets Go's collector back, which start tunes
-	ticks          <-chan time.Time // when a run logs how far it is; nil: every half minute
+	resumable      string           // for the hint: how much of what was read a later command resumes
+	pipeline       string           // the name of the pipeline that define made of flags, "" for none
+	restore        func()           // undoes start's tuning of Go's garbage collector
+	ticks          <-chan time.Time // when a run logs its progress; nil: every half minute
 }
 
-// start begins a command's own work, after flags and arguments were checked. It
-// reads the options that flags give and adds the log, and the destinations and
-// the client that use it.
+// start begins a command's own work, after flags and arguments were checked. It calls read for
+// the options that the flags give, and adds to them the log, and the destinations and the client
+// that write to the log.
 func (p *process) start(level slog.Level, read func() (pipelines.Options, error)) (pipelines.Options, error) {
 	o, err := read()
 	if err == nil {
@@ -56,7 +56,7 @@ func (p *process) start(level slog.Level, read func() (pipelines.Options, error)
 	return o, nil
 }
 
-// Whether a command needs the API key of its definitions.
+// Whether a command needs the API keys of its definitions.
 const (
 	withKey    = true
 	withoutKey = false
@@ -75,8 +75,8 @@ func (p *process) open(ctx context.Context, f *console.DefinitionFlags, files []
 	return defs, o, err
 }
 
-// openOutputs opens definitions for a command that looks at their outputs. Without key, the
-// key is read only of those whose forms the service must be asked for.
+// openOutputs opens definitions for a command that looks at their outputs. With withoutKey, the
+// API key is read only for definitions whose forms the service must be asked for.
 func (p *process) openOutputs(ctx context.Context, f *console.DefinitionFlags, files []string, key bool) ([]*definition.Definition, pipelines.Options, error) {
 	defs, o, err := p.open(ctx, f, files, slog.LevelWarn, key)
 	for i, def := range defs {
@@ -87,7 +87,7 @@ func (p *process) openOutputs(ctx context.Context, f *console.DefinitionFlags, f
 	return defs, o, err
 }
 
-// loadKey reads a definition again, with its key.
+// loadKey reads a definition once more, with its API key.
 func (p *process) loadKey(ctx context.Context, f *console.DefinitionFlags, file string) (*definition.Definition, error) {
 	defs, err := p.load(ctx, f, []string{file}, withKey)
 	if err != nil {
@@ -96,10 +96,10 @@ func (p *process) loadKey(ctx context.Context, f *console.DefinitionFlags, file 
 	return defs[0], nil
 }
 
-// keyForForms says in helps when the commands of openOutputs use the key.
+// keyForForms is the end of help texts that say when the commands of openOutputs use the API key.
 const keyForForms = ", where the forms must be asked for"
 
-// checkSpan refuses a range that holds no time because of the flags.
+// checkSpan refuses a range that is empty because of --from or --to.
 func checkSpan(def *definition.Definition, o pipelines.Options) error {
 	if o.From.IsZero() && o.To.IsZero() {
 		return nil
@@ -115,8 +115,8 @@ func checkSpan(def *definition.Definition, o pipelines.Options) error {
 	return console.Usagef("--from %s: the range ends before it, at %s; give an earlier --from", load.Wall(e.Window.From), load.Wall(e.Window.To))
 }
 
-// load reads definitions and checks all of them before anything is asked of a
-// service. The error holds every problem of all of them.
+// load reads definitions and checks all of them before any request is sent to a service. The
+// error holds every problem of all definitions.
 func (p *process) load(ctx context.Context, f *console.DefinitionFlags, files []string, key bool) ([]*definition.Definition, error) {
 	variables, err := f.Variables()
 	if err != nil {
@@ -175,8 +175,8 @@ func checkVariables(given map[string]string, defs []*definition.Definition) erro
 	return nil
 }
 
-// define makes a definition from flags in place of a file. It has the form, if there is one, the
-// service that the flags name, and their state folder or else the user's.
+// define makes a definition from flags in place of a file. The definition has the form, if one is
+// given, the service that the flags name, and the state folder that they name or else the user's.
 func (p *process) define(name, form string, service *console.ServiceFlags, state string) (*definition.Definition, error) {
 	source, err := service.Source(p.lookup)
 	if err != nil {
@@ -195,7 +195,7 @@ func (p *process) define(name, form string, service *console.ServiceFlags, state
 	return def, err
 }
 
-// mayWrite refuses to replace what lies at a path, unless it is a file and force is given.
+// mayWrite refuses to replace what lies at a path, unless it is a regular file and force is set.
 func mayWrite(path string, force bool) error {
 	if _, err := os.Lstat(path); err != nil {
 		return nil //nolint:nilerr // nothing is there
@@ -214,9 +214,8 @@ func writeFile(path string, data []byte, mode fs.FileMode) error {
 	return nil
 }
 
-// attended fails where nobody can answer a question, because standard input is no
-// terminal or programs read standard error. That is wrong usage. otherwise says
-// what was not done.
+// attended returns an error of usage where no person can answer a question, because standard
+// input is no terminal or standard error is JSON for programs. otherwise says what was not done.
 func (p *process) attended(otherwise string) error {
 	if !console.IsTerminal(p.stdin) || p.log.JSON() {
 		return console.Usagef("nobody is there to ask: give --yes to do it without asking; %s", otherwise)
@@ -224,7 +223,7 @@ func (p *process) attended(otherwise string) error {
 	return nil
 }
 
-// confirm asks a yes-or-no question where somebody can answer it.
+// confirm asks a yes-or-no question. Without a person to answer it returns the error of attended.
 func (p *process) confirm(ctx context.Context, question, otherwise string) (bool, error) {
 	if err := p.attended(otherwise); err != nil {
 		return false, err
@@ -232,7 +231,7 @@ func (p *process) confirm(ctx context.Context, question, otherwise string) (bool
 	return console.Ask(ctx, p.stdin, p.stderr, question, otherwise)
 }
 
-// failed is the error of a command on several definitions, nil where none failed.
+// failed returns the error of a command on several definitions (of), nil if none failed.
 func failed(of int, failures []error) error {
 	switch len(failures) {
 	case 0:

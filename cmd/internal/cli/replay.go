@@ -68,8 +68,8 @@ func replay(ctx context.Context, p *process, files []string, f runFlags) error {
 	return errors.Join(r.end(ctx, f)...)
 }
 
-// replay runs what a form's dead letters ask for. A run that fails does not stop the
-// others.
+// replay runs a form again for its dead letters (rejected results). A run that fails does not
+// stop the runs that follow.
 func (r *runs) replay(ctx context.Context, def *definition.Definition, form pipelines.FormReplay) {
 	failed := len(r.failures)
 	for _, o := range form.Options(r.options) { // after a stop too, because the report tells of each run

@@ -69,7 +69,7 @@ func run(ctx context.Context, p *process, files []string, f runFlags) error {
 	return failed(len(defs), r.end(ctx, f))
 }
 
-// runs are the runs of one command, with their reports and what failed.
+// runs are the runs of one command, with their reports and the errors of those that failed.
 type runs struct {
 	process  *process
 	bar      *console.Progress
@@ -78,8 +78,7 @@ type runs struct {
 	failures []error
 }
 
-// open starts a command, reads its definitions and prepares their runs. A dry
-// run needs no key.
+// open starts a command, reads its definitions and prepares the runs. A dry run needs no API key.
 func (f *runFlags) open(ctx context.Context, p *process, files []string) (*runs, []*definition.Definition, error) {
 	bar, err := p.log.NewProgress(f.watch.progress)
 	if err != nil {
@@ -102,17 +101,17 @@ func (f *runFlags) open(ctx context.Context, p *process, files []string) (*runs,
 	return &runs{process: p, bar: bar, options: o}, defs, err
 }
 
-// watchFlags say how a run is watched: by bars, a report and metrics.
+// watchFlags are the flags that say how a run is shown: by a progress bar, a report and metrics.
 type watchFlags struct{ report, metrics, progress string }
 
-// register adds --progress, and --report with the command's own help text.
+// register adds --progress, and --report with this help text.
 func (f *watchFlags) register(set *pflag.FlagSet, report string) {
 	set.StringVar(&f.report, "report", "", report)
 	set.StringVar(&f.progress, "progress", console.ProgressAuto, "progress bar: auto (on a terminal), on or off; never with --log-format json")
 }
 
-// prepare checks that the files can be written, and completes the options of a run
-// with its progress, its standard output and what tests set.
+// prepare checks that the files of --report and --metrics can be written. It adds progress and
+// standard output to the options of a run, and what tests set.
 func (f *watchFlags) prepare(p *process, bar *console.Progress, o *pipelines.Options) error {
 	if err := cmp.Or(report.CheckFile("report", f.report), report.CheckFile("metrics", f.metrics)); err != nil {
 		return err
@@ -121,13 +120,13 @@ func (f *watchFlags) prepare(p *process, bar *console.Progress, o *pipelines.Opt
 	return console.TestHooks(p.lookup, o)
 }
 
-// write writes report and metrics, those of them that the flags ask for.
+// write writes the files of --report and --metrics, as far as the flags are given.
 func (f *watchFlags) write(ctx context.Context, p *process, reports ...*pipelines.Report) error {
 	return errors.Join(report.Write(f.report, reports), report.WriteMetrics(ctx, f.metrics, reports, p.log.Logger))
 }
 
-// one runs a definition. Its name goes before its error where the command runs
-// several.
+// one runs a definition. If the command runs several, the definition's name stands before its
+// error.
 func (r *runs) one(ctx context.Context, def *definition.Definition, options pipelines.Options, several bool) {
 	options.RunID = pipelines.NewRunID(options.Now())
 	r.process.log.About(def.Name, options.RunID)
@@ -143,13 +142,13 @@ func (r *runs) one(ctx context.Context, def *definition.Definition, options pipe
 	if !r.bar.Shown() || log.Enabled(ctx, slog.LevelInfo) {
 		console.LogSummary(ctx, log, report, err)
 	}
-	if r.bar.Shown() { // a person watches, and the log keeps out of the way of the bars
+	if r.bar.Shown() { // a person watches the bar, so the log prints less
 		r.process.log.Summarize(report, false)
 	}
 }
 
-// watched runs a definition, and shows how far it is. Each form is logged when it ends, and
-// under a bar after the run, because both would meet.
+// watched runs a definition, and shows its progress. Without a bar each form is logged when it
+// ends; with a bar the forms are logged after the run, so that lines do not disturb the bar.
 func (r *runs) watched(ctx context.Context, def *definition.Definition, options pipelines.Options) (*pipelines.Report, error) {
 	logForm := func(f *pipelines.FormReport) {
 		console.LogForm(ctx, options.Logger.With(slog.String("form", f.Form)), f)
@@ -168,7 +167,7 @@ func (r *runs) watched(ctx context.Context, def *definition.Definition, options 
 	return report, err
 }
 
-// end writes report and metrics, and returns all that failed.
+// end writes report and metrics, and returns the errors of all that failed.
 func (r *runs) end(ctx context.Context, f runFlags) []error {
 	r.process.resumable = console.Resumable("for the next run", r.reports...)
 	if err := f.watch.write(ctx, r.process, r.reports...); err != nil {
@@ -177,9 +176,9 @@ func (r *runs) end(ctx context.Context, f runFlags) []error {
 	return r.failures
 }
 
-// notBegun ends a command that failed before it began to run its definitions. Report and
-// metrics tell of each definition, so that a dashboard shows the failure. It returns the
-// error. Wrong flags begin no run, and leave both files as they were.
+// notBegun ends a command that failed before it began to run its definitions, and returns the
+// command's error. Report and metrics tell of each definition, so that a dashboard shows the
+// failure. After wrong flags both files are left unchanged.
 func (r *runs) notBegun(ctx context.Context, f runFlags, files []string, err error) error {
 	if r == nil || !r.process.log.Started() || f.dryRun {
 		return err
@@ -197,13 +196,13 @@ func (r *runs) notBegun(ctx context.Context, f runFlags, files []string, err err
 			r.process.log.About(report.Pipeline, report.RunID)
 		}
 	}
-	// The error tells already where one of these files cannot be written.
+	// If a file of --report or --metrics cannot be written, the command's error says so already.
 	_ = f.watch.write(ctx, r.process, r.reports...)
 	return err
 }
 
-// whyNotBegun tells the name of the pipeline in a file, and why it was not run. Where nobody can
-// read the name, it is that of the file.
+// whyNotBegun returns the name of the pipeline in a file, and why it was not run. If the name
+// cannot be read, it is the file's name without the extension.
 func (p *process) whyNotBegun(file string, f console.DefinitionFlags, err error) (name string, why error) {
 	name, why = strings.TrimSuffix(filepath.Base(file), filepath.Ext(file)), err
 	for _, part := range console.Parts(err) {

@@ -155,13 +155,13 @@ func schemaShow(ctx context.Context, p *process, files []string, f console.Defin
 			return err
 		}
 		p.log.Tell(slog.LevelInfo, fmt.Sprintf("form %s: %s, from %s", form, console.Plural(len(columns), "column"), from[found.Origin]))
-		text = "\n" // between two tables
+		text = "\n" // an empty line between two tables
 		return nil
 	})
 }
 
 // eachForm visits forms of a definition that openOutputs has opened, with their columns. The
-// API key is read only where the service must be asked for them.
+// API key is read only if the service must be asked for the columns.
 func (p *process) eachForm(ctx context.Context, f *console.DefinitionFlags, def *definition.Definition, o pipelines.Options, forms []string, visit func(string, *upkeep.FormColumns) error) error {
 	for _, form := range forms {
 		columns, err := upkeep.KnownColumns(ctx, def, o, form)

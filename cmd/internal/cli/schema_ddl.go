@@ -84,7 +84,7 @@ func (f *ddlFlags) check() (*ddl.Dialect, error) {
 	return d, nil
 }
 
-// name is the table's name; without --table it follows a schema's or a form's.
+// name returns the table's name: --table, or a name made of after, a schema's or a form's name.
 func (f *ddlFlags) name(after string) []string {
 	if f.table == "" {
 		return []string{schemas.Snake(after)}
@@ -92,7 +92,7 @@ func (f *ddlFlags) name(after string) []string {
 	return strings.Split(f.table, ".")
 }
 
-// nameOf is the name of a form's table: that which runs load, if there is one.
+// nameOf returns the name of a form's table: the table into which runs load, if there is one.
 func (f *ddlFlags) nameOf(def *definition.Definition, d *ddl.Dialect, form string) []string {
 	for _, out := range def.Outputs {
 		if at, err := definition.ExpandPath(out.Path, def.PathValues(form, "")); err == nil && out.Database != nil && out.Database.Kind == d.Name && f.table == "" {
@@ -102,8 +102,8 @@ func (f *ddlFlags) nameOf(def *definition.Definition, d *ddl.Dialect, form strin
 	return f.name(form)
 }
 
-// ddlOfSchema returns the statements for the table of a schema file. Such a file names no
-// outputs, so there is nothing for a view to read.
+// ddlOfSchema returns the statements for the table of a schema file. Because a schema file names
+// no outputs, there are no files that a view could read, and the result is never a view.
 func ddlOfSchema(p *process, d *ddl.Dialect, file string, f ddlFlags) ([]byte, error) {
 	if _, err := p.start(slog.LevelWarn, f.Options); err != nil {
 		return nil, err
@@ -130,7 +130,7 @@ func ddlOfDefinition(ctx context.Context, p *process, d *ddl.Dialect, file strin
 	}
 	var statements []string
 	err = p.eachForm(ctx, &f.DefinitionFlags, defs[0], options, forms, func(form string, columns *upkeep.FormColumns) error {
-		var lists []schemas.Source // whose statements are there; the results' own is the empty one
+		var lists []schemas.Source // lists with statements; the empty source: results
 		for _, list := range listsOf(defs[0], columns.Schema) {
 			if slices.Contains(lists, list) {
 				continue
@@ -151,8 +151,8 @@ func ddlOfDefinition(ctx context.Context, p *process, d *ddl.Dialect, file strin
 	return []byte(strings.Join(statements, "\n")), err
 }
 
-// listsOf returns the exploded lists of the outputs, and for each output the empty source of
-// its results.
+// listsOf returns the exploded lists of the outputs, and for each output the empty source, which
+// stands for the table of its results.
 func listsOf(def *definition.Definition, schema *schemas.Schema) (lists []schemas.Source) {
 	for _, out := range def.Outputs {
 		lists = append(lists, out.Explode)
@@ -168,7 +168,7 @@ func listsOf(def *definition.Definition, schema *schemas.Schema) (lists []schema
 	return lists
 }
 
-// tableOf returns the table of a form's results, or with a list that of its child output.
+// tableOf returns the table of a form's results, or with a list the table of the list's child output.
 func tableOf(list schemas.Source, form string, name []string, schema *schemas.Schema) (ddl.Table, error) {
 	t := ddl.Table{Name: name, Comment: "Results of the form " + form, Columns: schema.Columns}
 	if list == (schemas.Source{}) {
@@ -183,8 +183,8 @@ func tableOf(list schemas.Source, form string, name []string, schema *schemas.Sc
 	return t, err
 }
 
-// tableOrView returns a view where the dialect is DuckDB's and it can read an output, else a
-// table.
+// tableOrView returns a view if the dialect is DuckDB's and a view can read an output; otherwise
+// a table.
 func tableOrView(d *ddl.Dialect, t ddl.Table, def *definition.Definition, form string, list schemas.Source) (string, error) {
 	best, rank := -1, 0
 	for i, out := range def.Outputs {
@@ -192,7 +192,7 @@ func tableOrView(d *ddl.Dialect, t ddl.Table, def *definition.Definition, form s
 		if format < 0 || out.Explode != list || out.Database != nil || !out.Lasting() || out.Profile == "excel" || hasChoices(out, t.Columns) {
 			continue
 		}
-		if !out.Dataset() { // it holds the range of one run alone
+		if !out.Dataset() { // a single file holds only the range of one run
 			format += len(ddl.ViewFormats())
 		}
 		if best < 0 || format < rank {
@@ -214,7 +214,7 @@ func tableOrView(d *ddl.Dialect, t ddl.Table, def *definition.Definition, form s
 	return ddl.View(t, files)
 }
 
-// hasChoices tells whether an output shows a list as a column for each choice.
+// hasChoices tells whether an output writes a list as one column for each choice.
 func hasChoices(out definition.Output, columns []schemas.Column) bool {
 	return out.Format == "csv" && slices.ContainsFunc(columns, func(c schemas.Column) bool { return c.ListAs == schemas.ListColumns })
 }

@@ -54,14 +54,14 @@ columns, or runs by them.`,
 	return cmd
 }
 
-// comparison is what schema diff prints as JSON of two schemas, or of a schema
+// comparison is what schema diff --json prints for two schemas, or for a schema
 // and a form.
 type comparison struct {
 	Was      string           `json:"was"`
 	Is       string           `json:"is"`
 	Form     string           `json:"form,omitempty"`
-	Sampled  *int             `json:"sampled,omitempty"`         // results of the live form
-	Listed   *bool            `json:"headings_listed,omitempty"` // the form's headings list items
+	Sampled  *int             `json:"sampled,omitempty"`         // how many results of the live form were looked at
+	Listed   *bool            `json:"headings_listed,omitempty"` // the form's headings name items
 	Breaking int              `json:"breaking"`
 	Changes  []schemas.Change `json:"changes"`
 }
@@ -79,7 +79,7 @@ func schemaDiff(ctx context.Context, p *process, set *pflag.FlagSet, files []str
 	breaking, changes := 0, 0
 	for i, c := range list {
 		list[i].Breaking = schemas.Breaking(c.Changes)
-		list[i].Changes = append([]schemas.Change{}, c.Changes...) // none is [] and not null
+		list[i].Changes = append([]schemas.Change{}, c.Changes...) // no changes are printed as [], not null
 		breaking += list[i].Breaking
 		changes += len(c.Changes)
 	}
@@ -93,7 +93,7 @@ func schemaDiff(ctx context.Context, p *process, set *pflag.FlagSet, files []str
 	return nil
 }
 
-// compare compares two schema files, or with live forms a schema file or what a definition gives.
+// compare compares two schema files, or live forms with a schema file or a definition's schema.
 func compare(ctx context.Context, p *process, set *pflag.FlagSet, files []string, o pipelines.Options, f diffFlags) (list []comparison, err error) {
 	if len(files) == 2 {
 		set.Visit(func(f *pflag.Flag) {
@@ -139,8 +139,8 @@ func compare(ctx context.Context, p *process, set *pflag.FlagSet, files []string
 	return list, nil
 }
 
-// open returns the definition in a file, or else the schema in it and what the flags say in
-// place of a definition.
+// open reads a file. It returns the definition in it; or for a schema file the schema, and a
+// definition made of the flags.
 func (f *diffFlags) open(ctx context.Context, p *process, set *pflag.FlagSet, file string, o pipelines.Options) (def *definition.Definition, schema *schemas.Schema, err error) {
 	isDefinition, err := definition.Is(file)
 	switch {
@@ -168,7 +168,7 @@ func (f *diffFlags) open(ctx context.Context, p *process, set *pflag.FlagSet, fi
 	return def, schema, err
 }
 
-// showComparisons prints comparisons, and sums each up on standard error.
+// showComparisons prints comparisons, and a summary of each on standard error.
 func showComparisons(p *process, list []comparison, asJSON bool) error {
 	if asJSON {
 		return console.Show(p.stdout, true, struct {

@@ -71,42 +71,42 @@ func stateShow(ctx context.Context, p *process, files []string, f console.Defini
 	return failed
 }
 
-// stateJSON is what state show --json prints. What does not apply is null.
+// stateJSON is what state show --json prints. A value that does not apply is null.
 type stateJSON struct {
 	Pipeline   string          `json:"pipeline"`
 	Definition string          `json:"definition"`
 	Mode       string          `json:"mode"`
-	Timezone   string          `json:"timezone"` // of watermarks and ranges
+	Timezone   string          `json:"timezone"` // the time zone of watermarks and ranges
 	Forms      []formStateJSON `json:"forms"`
 	Budget     struct {
 		PerMinute    int       `json:"per_minute"` // 0: no budget
 		BookedMinute *int      `json:"booked_minute"`
 		PerDay       int       `json:"per_day"` // 0: no budget
 		BookedDay    *int      `json:"booked_day"`
-		Next         time.Time `json:"next_request"` // not before
+		Next         time.Time `json:"next_request"` // no request is sent before
 	} `json:"budget"`
-	// Checkpoints are what runs that ended early had read.
+	// Checkpoints are the results that runs which ended early had read.
 	Checkpoints []checkpointJSON `json:"checkpoints"`
 }
 
 type formStateJSON struct {
 	Form    string            `json:"form"`
-	Next    map[string]any    `json:"next"` // null where runs are not incremental, or an output is unknown
+	Next    map[string]any    `json:"next"` // null if runs are not incremental, or an output is unknown
 	Outputs []outputStateJSON `json:"outputs"`
 }
 
 type outputStateJSON struct {
 	Path         string        `json:"path"`
 	Dataset      bool          `json:"dataset"`
-	PerRun       bool          `json:"per_run"` // another path for each run
+	PerRun       bool          `json:"per_run"` // each run writes to another path
 	Watermark    load.WallTime `json:"watermark"`
 	WatermarkAge *int64        `json:"watermark_age_seconds"`
-	Changes      *load.Changes `json:"changes"` // null where the last run did not tell
+	Changes      *load.Changes `json:"changes"` // null if the last run did not find out what had changed
 	lastCommitJSON
 	UnderWay  *underWayJSON  `json:"under_way"`
-	Recorded  *string        `json:"recorded_commit"` // the run whose commit the next run finishes
+	Recorded  *string        `json:"recorded_commit"` // id of the run whose commit the next run finishes
 	Leftovers []leftoverJSON `json:"leftovers"`
-	// UnlistedParts end the next run with 73; DamagedParts are made again by it.
+	// UnlistedParts make the next run fail with exit code 73; it makes DamagedParts again.
 	UnlistedParts []string `json:"unlisted_parts"`
 	DamagedParts  []string `json:"damaged_parts"`
 	Error         string   `json:"error,omitempty"`
@@ -121,8 +121,8 @@ type lastCommitJSON struct {
 }
 
 type underWayJSON struct {
-	load.Holder            // without a run_id where the lease cannot be read
-	Since       *time.Time `json:"since"` // in place of the holder's
+	load.Holder            // without run_id if the lease cannot be read
+	Since       *time.Time `json:"since"` // replaces the holder's own Since
 }
 
 type checkpointJSON struct {
@@ -134,7 +134,7 @@ type checkpointJSON struct {
 	Bytes    int64     `json:"bytes"`
 }
 
-// stateJSONOf returns the state of a pipeline as JSON.
+// stateJSONOf returns the state of a pipeline in the shape of state show --json.
 func stateJSONOf(r *upkeep.StateReport) stateJSON {
 	s := stateJSON{
 		Pipeline: r.Definition.Name, Definition: r.Definition.File, Mode: modeOf(r), Timezone: r.Definition.Source.Zone.String(),
@@ -150,7 +150,7 @@ func stateJSONOf(r *upkeep.StateReport) stateJSON {
 	for _, f := range r.Forms {
 		form := formStateJSON{Form: f.Form, Outputs: []outputStateJSON{}}
 		if f.Next != nil {
-			form.Next = map[string]any{"from": *f.Next} // null: the first result
+			form.Next = map[string]any{"from": *f.Next} // null means from the first result
 		}
 		for _, out := range f.Outputs {
 			form.Outputs = append(form.Outputs, outputOf(r, out))
@@ -197,10 +197,10 @@ func outputOf(r *upkeep.StateReport, out *upkeep.OutputState) outputStateJSON {
 	return j
 }
 
-// whole is a time in UTC at whole seconds.
+// whole returns a time in UTC, cut to whole seconds.
 func whole(t time.Time) time.Time { return t.UTC().Truncate(time.Second) }
 
-// wholeOrNull is whole, and null for the zero time.
+// wholeOrNull returns a time as whole does, and nil for the zero time.
 func wholeOrNull(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil
@@ -208,7 +208,7 @@ func wholeOrNull(t time.Time) *time.Time {
 	return new(whole(t))
 }
 
-// leftoverJSON is what a dead run left at an output. Bytes and Since are null if nobody knows.
+// leftoverJSON is what a dead run left at an output. Bytes and Since are null if they are unknown.
 type leftoverJSON struct {
 	Kind  string     `json:"kind"`
 	Path  string     `json:"path"`
@@ -218,7 +218,7 @@ type leftoverJSON struct {
 	Since *time.Time `json:"since"`
 }
 
-// leftoverOf is a leftover as JSON.
+// leftoverOf returns a leftover in the shape of state show --json.
 func leftoverOf(l load.Leftover) leftoverJSON {
 	j := leftoverJSON{Kind: string(l.Kind), Path: l.Path, Name: l.Name, Run: l.Run, Since: wholeOrNull(l.Since)}
 	if l.Bytes >= 0 {
@@ -227,7 +227,7 @@ func leftoverOf(l load.Leftover) leftoverJSON {
 	return j
 }
 
-// modeOf is the mode of a pipeline as a definition names it.
+// modeOf returns the mode of a pipeline in the words of a definition.
 func modeOf(r *upkeep.StateReport) string {
 	if r.Definition.Extract.Incremental {
 		return "incremental"
@@ -244,7 +244,7 @@ func stateText(r *upkeep.StateReport) string {
 			unless := ""
 			if slices.ContainsFunc(form.Outputs, func(o *upkeep.OutputState) bool {
 				return o.Manifest != nil && o.Manifest.Changes != nil && o.Manifest.Changes.Method == load.MethodChanges
-			}) { // the last run knew what had changed
+			}) { // the last run found out what had changed
 				unless = ", or at the watermark if the service tells what changed"
 			}
 			fmt.Fprintf(w, "  the next run begins at %s%s\n", console.Beginning(*form.Next), unless)
@@ -297,7 +297,7 @@ func outputRows(r *upkeep.StateReport, out *upkeep.OutputState) [][]string {
 	return append(rows, underWayRows(r, out)...)
 }
 
-// changesRows tell how the last run found what had changed, and what is left of it.
+// changesRows say up to what time the last run knew what had changed, and why not up to its end.
 func changesRows(out *upkeep.OutputState) [][]string {
 	if out.Manifest == nil || out.Manifest.Changes == nil {
 		return nil
@@ -316,8 +316,8 @@ func changesRows(out *upkeep.OutputState) [][]string {
 	return [][]string{{"changes", known}}
 }
 
-// underWayRows tell what is not committed: a run that is alive, a recorded
-// commit, and what dead runs were staging.
+// underWayRows tell what is not committed at an output: a run that is working, a recorded
+// commit, and the staged files of dead runs.
 func underWayRows(r *upkeep.StateReport, out *upkeep.OutputState) [][]string {
 	var rows [][]string
 	if h := out.Holder; h != nil {
@@ -346,7 +346,7 @@ func underWayRows(r *upkeep.StateReport, out *upkeep.OutputState) [][]string {
 	return rows
 }
 
-// bookedRows are the lines of the budget, none where there is none.
+// bookedRows are the lines on the request budget, none without a budget.
 func bookedRows(r *upkeep.StateReport) [][]string {
 	b := r.Budget
 	var rows [][]string
@@ -411,7 +411,7 @@ func stateReset(ctx context.Context, p *process, files []string, f resetFlags) e
 			return fmt.Errorf("--watermark: %w", err)
 		}
 	}
-	if !f.yes { // before anything is read, so that a job that cannot answer fails at once
+	if !f.yes { // asked before any reading, so that an unattended job fails at once
 		if err := p.attended(nothingChanged); err != nil {
 			return err
 		}
@@ -441,7 +441,7 @@ func stateReset(ctx context.Context, p *process, files []string, f resetFlags) e
 	return failed
 }
 
-// showReset prints what was done, and sums it up on standard error.
+// showReset prints what state reset did, and a summary on standard error.
 func showReset(p *process, r *upkeep.ResetReport, failed bool) error {
 	var rows [][]string
 	marks, commits := 0, 0

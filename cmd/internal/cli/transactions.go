@@ -17,22 +17,22 @@ import (
 	"github.com/formetl/formetl/schemas/plain"
 )
 
-// reply is what a command prints of the service's answer: value with --json,
-// else rows. Where value is nil, nothing was asked.
+// reply is what a command prints of the service's answer: value with --json, otherwise rows. If
+// value is nil, the service was not asked.
 type reply struct {
 	value any
 	rows  [][]string
 }
 
-// asked is what a command asks: the service of a definition, or that of flags in its place.
+// asked holds the flags that say which service a command asks: a definition's, or that of flags.
 type asked struct {
 	service     console.ServiceFlags
-	given       console.DefinitionFlags // what is said besides a definition, as far as there are flags for it
+	given       console.DefinitionFlags // further flags of commands on a definition
 	form, names string
 }
 
-// register adds the flags that all commands have. otherwise says which form is meant without
-// --form; "": the command is about no form.
+// register adds the flags of every command that asks a service. otherwise says which form is meant
+// without --form; "" if the command is not about a form.
 func (a *asked) register(set *pflag.FlagSet, otherwise string) {
 	a.service.Register(set)
 	a.given.RegisterVariables(set)
@@ -41,15 +41,15 @@ func (a *asked) register(set *pflag.FlagSet, otherwise string) {
 	}
 }
 
-// registerResults adds the flags of a command that reads results, all but those of the range.
+// registerResults adds the flags of a command that reads results, except those of the range.
 func (a *asked) registerResults(set *pflag.FlagSet) {
 	a.register(set, "the first form of the definition")
 	console.RegisterNames(set, &a.names)
 	set.StringVar(&a.given.State, "state", "", "folder of budgets, or s3://bucket/prefix/ (default: the definition's, or formetl/ in your cache folder)")
 }
 
-// open starts a command. It returns the definition in the file, or one with this name that the
-// flags make in its place.
+// open starts a command. It returns the definition in the file, or without a file a definition made
+// of the flags, with this name.
 func (a *asked) open(cmd *cobra.Command, p *process, files []string, name string) (def *definition.Definition, o pipelines.Options, err error) {
 	if len(files) == 0 {
 		if def, err = p.define(name, a.form, &a.service, a.given.State); err == nil {
@@ -68,8 +68,8 @@ func (a *asked) open(cmd *cobra.Command, p *process, files []string, name string
 	return defs[0], o, nil
 }
 
-// openResults is open for a command that reads results of a form, the first of the definition
-// if no flag names one.
+// openResults is open for a command that reads results of one form: the form of --form, or
+// the definition's first.
 func (a *asked) openResults(cmd *cobra.Command, p *process, files []string, name string) (*definition.Definition, pipelines.Options, error) {
 	labels, err := console.ByLabel(a.names)
 	if err == nil && len(files) == 0 {
@@ -91,8 +91,8 @@ func (a *asked) openResults(cmd *cobra.Command, p *process, files []string, name
 	return def, o, nil
 }
 
-// askCommand completes a command that sends one transaction. ask is called after flags and
-// arguments were checked, with the form if the command is about one.
+// askCommand completes a command that sends one transaction. After flags and arguments were checked
+// it calls ask, with the form if the command is about one.
 func askCommand(p *process, cmd *cobra.Command, aboutForm bool, ask func(ctx context.Context, client extract.Client, form string) (reply, error)) *cobra.Command {
 	var a asked
 	var asJSON bool
@@ -155,12 +155,12 @@ func statusCommand(p *process) *cobra.Command {
 		status, err := c.Status(ctx, form)
 		rows := [][]string{{"form", form}, {"state", status.State}, {"last modified", status.LastModified}}
 		rows = console.Rows(rows, status.Limits, func(l extract.Limit) []string {
-			if l.Total == 0 { // API v2 names no quotas
+			if l.Total == 0 { // API v2 gives no quotas
 				return []string{l.Type, console.Thousands(l.Used)}
 			}
 			return []string{l.Type, console.Thousands(l.Used) + " of " + console.Thousands(l.Total)}
 		})
-		status.Limits = append([]extract.Limit{}, status.Limits...) // none is [] and not null
+		status.Limits = append([]extract.Limit{}, status.Limits...) // no limits are printed as [], not null
 		return reply{struct {
 			Form string `json:"form"`
 			extract.Status
@@ -179,7 +179,7 @@ func publishCommand(p *process) *cobra.Command {
 		publish, err := c.Publish(ctx, form, secure)
 		rows := console.Rows([][]string{{"KIND", "LINK OR CODE"}}, publish.URLs, func(u extract.PublishURL) []string { return []string{u.Type, u.URL} })
 		rows = console.Rows(rows, publish.Codes, func(code string) []string { return []string{"embed", code} })
-		// None is [] and not null.
+		// No URLs or codes are printed as [], not null.
 		publish.URLs, publish.Codes = append([]extract.PublishURL{}, publish.URLs...), append([]string{}, publish.Codes...)
 		return reply{struct {
 			Form string `json:"form"`

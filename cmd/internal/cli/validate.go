@@ -14,7 +14,7 @@ import (
 
 func validateCommand(p *process) *cobra.Command {
 	strict := false
-	f := console.DefinitionFlags{NoCommands: true} // a command may need the network
+	f := console.DefinitionFlags{NoCommands: true} // a command that prints a secret may need the network
 	cmd := &cobra.Command{
 		Use:   "validate DEFINITION...",
 		Short: "Check definitions and their schemas without any network",
@@ -65,8 +65,8 @@ func validate(ctx context.Context, p *process, files []string, f console.Definit
 	return errors.Join(failures...)
 }
 
-// checkDefinition checks a definition. found says what it holds. lacking names
-// the keys that a run would need and that are not there.
+// checkDefinition checks a definition. found says what the definition holds. lacking is an error
+// that names the secrets that a run needs and that are missing.
 func checkDefinition(ctx context.Context, p *process, file string, f console.DefinitionFlags) (found string, lacking, err error) {
 	defs, err := p.load(ctx, &f, []string{file}, withoutKey)
 	if err != nil {
@@ -76,7 +76,7 @@ func checkDefinition(ctx context.Context, p *process, file string, f console.Def
 	return contents(defs[0]), lacking, nil
 }
 
-// checkSchema checks a schema file by itself, as checkDefinition does.
+// checkSchema checks a schema file, with the results of checkDefinition.
 func checkSchema(_ context.Context, p *process, file string, _ console.DefinitionFlags) (found string, lacking, err error) {
 	s, err := definition.LoadSchema(file, nil)
 	if err != nil {

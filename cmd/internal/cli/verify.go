@@ -49,8 +49,8 @@ It ends with 65 where something is damaged.`,
 	return cmd
 }
 
-// runVerify checks definitions and paths, one after the other. One that cannot be checked
-// does not stop the others.
+// runVerify checks definitions and paths, one after the other. A path that cannot be checked
+// does not stop the checks of the others.
 func runVerify(ctx context.Context, p *process, args []string, f verifyFlags) error {
 	all := &upkeep.Verification{Outputs: []*upkeep.Verified{}}
 	var failures []error
@@ -74,7 +74,7 @@ func runVerify(ctx context.Context, p *process, args []string, f verifyFlags) er
 	return failed(len(args), failures)
 }
 
-// verifyText tells people of each output in a line, and of each problem in another one.
+// verifyText returns a line for people on each output, and one on each problem.
 func verifyText(r *upkeep.Verification) string {
 	var b strings.Builder
 	for _, o := range r.Outputs {
@@ -88,7 +88,7 @@ func verifyText(r *upkeep.Verification) string {
 		}
 		fmt.Fprintf(&b, "%s: %s, %s, %s: %s\n", o.Path, console.Plural(o.Parts, "part"), console.Plural(o.Rows, "row"), run, state)
 		for _, p := range o.Problems {
-			text := strings.TrimPrefix(p.Part+": "+p.Text, ": ") // of the whole output, if it is no part's
+			text := strings.TrimPrefix(p.Part+": "+p.Text, ": ") // without a part the problem is the whole output's
 			fmt.Fprintf(&b, "  %-10s  %s\n", p.Kind, text)
 		}
 		for _, note := range o.Notes {
@@ -103,7 +103,7 @@ func verifyText(r *upkeep.Verification) string {
 	return b.String()
 }
 
-// verifyOne checks a definition or a path. There is a report also where something could not
+// verifyOne checks a definition or a path. It returns a report even if something could not
 // be checked.
 func verifyOne(ctx context.Context, p *process, arg string, f verifyFlags) (*upkeep.Verification, error) {
 	nothing := &upkeep.Verification{}
@@ -127,7 +127,7 @@ func verifyOne(ctx context.Context, p *process, arg string, f verifyFlags) (*upk
 	return upkeep.VerifyPath(ctx, arg, options, f.Given())
 }
 
-// isDefinition tells whether an argument names a definition, and not what a run wrote.
+// isDefinition tells whether an argument is the file of a definition, and not an output of a run.
 func isDefinition(arg string) bool {
 	extension := strings.ToLower(filepath.Ext(arg))
 	return extension == ".yaml" || extension == ".yml"
