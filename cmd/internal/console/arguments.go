@@ -16,8 +16,8 @@ import (
 	"github.com/formetl/formetl/schemas/plain"
 )
 
-// Subcommand is the check of a command that has subcommands: an argument that
-// is left over names no command.
+// Subcommand checks the arguments of a command that has subcommands: an argument that
+// is left over names no command and is an error.
 func Subcommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -35,8 +35,8 @@ func Subcommand(cmd *cobra.Command, args []string) error {
 	return Usagef("%s%s", text, cmp.Or(plain.Hint(args[0], names), "; its commands are "+strings.Join(names, ", ")))
 }
 
-// Arguments is the check of a command that takes least to most arguments; what
-// names them in the error: "one definition, such as feedback.yaml".
+// Arguments returns the check of a command that takes least to most arguments. what
+// names the arguments in the error: "one definition, such as feedback.yaml".
 func Arguments(least, most int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if least <= len(args) && len(args) <= most {
@@ -46,14 +46,14 @@ func Arguments(least, most int, what string) cobra.PositionalArgs {
 	}
 }
 
-// What most commands take.
+// The arguments that most commands take.
 var (
 	NoArguments   = Arguments(0, 0, "flags and no arguments")
 	OneDefinition = Arguments(1, 1, "one definition, such as feedback.yaml")
 	Definitions   = Arguments(1, math.MaxInt, "one or more definitions, such as feedback.yaml")
 )
 
-// OptionalDefinition is the check of a command that takes a definition, or flags in its place.
+// OptionalDefinition checks the arguments of a command that takes a definition, or flags instead.
 func OptionalDefinition(cmd *cobra.Command, args []string) error {
 	if len(args) == 1 && filepath.Ext(args[0]) == "" {
 		if _, err := os.Stat(args[0]); err != nil {
@@ -63,8 +63,8 @@ func OptionalDefinition(cmd *cobra.Command, args []string) error {
 	return Arguments(0, 1, "at most one definition, such as feedback.yaml")(cmd, args)
 }
 
-// checkPaths checks the paths that flags give. A shell does not replace what stands behind "=",
-// such as --state=~/x.
+// checkPaths checks the paths that flags give for a leading ~: in --state=~/x a shell does not
+// replace it by the user's folder.
 func checkPaths(cmd *cobra.Command, _ []string) error {
 	for _, name := range []string{"output", "state", "report", "metrics", "schema", "dir", "api-key-file"} {
 		f := cmd.Flags().Lookup(name)
@@ -78,7 +78,7 @@ func checkPaths(cmd *cobra.Command, _ []string) error {
 	return nil
 }
 
-// unknownFlag is the error of flags that cannot be read. To an unknown flag it adds
+// unknownFlag returns the error for flags that cannot be read. For an unknown flag the error names
 // the flag of the command that was most likely meant.
 func unknownFlag(cmd *cobra.Command, err error) error {
 	if wrong, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
@@ -104,7 +104,7 @@ func unknownFlag(cmd *cobra.Command, err error) error {
 	return Usagef("%s%s", text, plain.Hint(name, known))
 }
 
-// kindOf says what a flag of a type takes.
+// kindOf says in words which values a flag of this type takes.
 func kindOf(flagType string) string {
 	switch flagType {
 	case "int", "int64":
@@ -117,8 +117,8 @@ func kindOf(flagType string) string {
 	return "another value"
 }
 
-// AboveZero refuses a number of a flag that is 0 or less. A flag that was not given
-// has its default, which may mean that there is no bound; otherwise says so.
+// AboveZero refuses a flag's number that is 0 or less. A flag that was not given has its default,
+// which may mean that there is no bound; otherwise is the text that says so.
 func AboveZero(set *pflag.FlagSet, name, otherwise string) error {
 	if !set.Changed(name) {
 		return nil

@@ -18,24 +18,24 @@ import (
 	"github.com/formetl/formetl/pipelines/output"
 )
 
-// What both programs are built with. Nothing registers itself: the S3 SDK and the drivers of
-// databases are linked here and nowhere else.
+// What formetl and formetl-worker are built with. Nothing registers itself: the S3 SDK and the
+// drivers of databases are linked here and nowhere else.
 
-// Formats are the formats of files.
+// Formats returns the formats of files.
 func Formats() []load.Format {
 	return []load.Format{csvout.Format(), csvout.TSV(), jsonout.NDJSON(), jsonout.JSON(), parquetout.Format(), arrowout.Format(), xlsxout.Format()}
 }
 
-// Schemes are what a path may begin with, besides a local path.
+// Schemes returns the schemes with which a path may begin if it is not local, such as s3://.
 func Schemes() []string { return []string{s3.Scheme} }
 
-// Databases are the kinds of databases.
+// Databases returns the kinds of databases.
 func Databases() []definition.DatabaseKind {
 	return []definition.DatabaseKind{{Name: postgres.FormatName, Schema: "public", Address: postgres.Address, CheckNames: postgres.CheckNames}}
 }
 
-// Checks returns what definitions are checked against. lookup is the environment, and ctx
-// bounds the commands that definitions name for secrets.
+// Checks returns the options by which definitions are checked. lookup reads the environment, and
+// ctx bounds the commands that definitions name for secrets.
 func Checks(ctx context.Context, lookup func(string) (string, bool)) definition.LoadOptions {
 	state, _ := lookup(StateVariable)
 	if path, err := StatePath(state); err == nil {
@@ -44,7 +44,7 @@ func Checks(ctx context.Context, lookup func(string) (string, bool)) definition.
 	return definition.LoadOptions{Secrets: *Secrets(ctx, lookup), State: state, Formats: Formats(), Schemes: Schemes(), Databases: Databases()}
 }
 
-// Secrets returns how references of secrets are resolved.
+// Secrets returns how references to secrets are resolved: by lookup, or by a command bounded by ctx.
 func Secrets(ctx context.Context, lookup func(string) (string, bool)) *definition.Secrets {
 	return &definition.Secrets{Lookup: lookup, Command: func(dir, line string) (string, error) {
 		return definition.RunCommand(ctx, dir, line)
@@ -52,8 +52,8 @@ func Secrets(ctx context.Context, lookup func(string) (string, bool)) *definitio
 }
 
 // Tables returns the formats and destinations: folders, prefixes of buckets, and tables of
-// databases. What a destination tells besides errors goes to log. The last format is that
-// of a table's rows, which no file has.
+// databases. What a destination reports besides errors goes to log. The last format is that of the
+// rows of a database table, which no file has.
 func Tables(log *slog.Logger) output.Tables {
 	state := func(ctx context.Context, path string, o *definition.S3) (load.Destination, error) {
 		if definition.OnS3(path) {

@@ -2,14 +2,14 @@
 // and run, checks of arguments, flags, exit codes, log and progress, tables and JSON on a
 // terminal, and the formats and destinations that both are built with (built.go).
 //
-// Data goes to standard output in one write. Everything else goes to standard error through
-// a Log, as lines for people or as JSON records. Names come from services and files, so
-// nothing is printed that could steer a terminal. An error says its exit code by a method
-// ExitCode and what to do next by a method Hint, which any package can give it; console knows
-// no other package's errors for that. Names and help of flags, exit codes, keys of log records,
-// and the report are a contract with users.
+// Data goes to standard output in one write. Everything else goes to standard error through a Log,
+// as lines for people or as JSON records. Names come from services and files, so they are printed
+// without characters that could steer a terminal. An error of any package tells its exit code by a
+// method ExitCode and what to do next by a method Hint, so console need not know other packages'
+// errors. Names and help of flags, exit codes, keys of log records, and the report are a contract
+// with users.
 //
-// It has no command of its own, and makes no file.
+// The package has no command of its own, and makes no file.
 //
 // Begin reading at Run, then ExitCode, ServiceFlags, Log and Progress.
 package console
@@ -25,9 +25,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Root gives a program's root command what all of them have: the version, the flags of the
-// log, and help in place of an action. The command has its texts, and gets its streams and
-// its commands from the caller.
+// Root sets what the root commands of both programs share: the version, the flags of the log, and
+// help in place of an action. The caller gives the command its texts, streams and subcommands.
 func Root(root *cobra.Command, log *Log) *cobra.Command {
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.Version = fmt.Sprintf("%s (%s, %s/%s)", Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
@@ -44,11 +43,11 @@ func Root(root *cobra.Command, log *Log) *cobra.Command {
 const longest = 2200 * time.Millisecond
 
 // Run runs a command and returns its exit code. stopCatching stops the catching of signals, see
-// OnSignal. hint says what to do about an error of the command of that path. A panic is
+// OnSignal. hint returns what to do about an error of the command with that path. A panic is
 // reported as a bug.
 //
-// A command that a signal stops ends in order. Where something holds it, such as a store
-// that does not answer, Run returns without it, and what still hangs ends with the process.
+// A command that a signal stops ends in order. If something holds it up, such as a store that does
+// not answer, Run returns after the time longest, and what still hangs ends with the process.
 func Run(ctx context.Context, stopCatching func(), root *cobra.Command, args []string, log *Log, hint func(err error, command string) string) int {
 	ended := make(chan int, 1)
 	go func() { ended <- run(ctx, stopCatching, root, args, log, hint) }()
@@ -71,7 +70,7 @@ func Run(ctx context.Context, stopCatching func(), root *cobra.Command, args []s
 	}
 }
 
-// run is Run without its bound.
+// run is Run without the bound longest.
 func run(ctx context.Context, stopCatching func(), root *cobra.Command, args []string, log *Log, hint func(err error, command string) string) (code int) {
 	defer func() {
 		if v := recover(); v != nil {

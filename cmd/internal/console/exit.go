@@ -22,7 +22,7 @@ const (
 	ExitNoInput      = 66 // the service knows no such form or account
 	ExitUnavailable  = 69 // the service failed, and asking again does not help
 	ExitBug          = 70
-	ExitCantCreate   = 73 // an output cannot be where it is wanted
+	ExitCantCreate   = 73 // an output cannot be written at its path
 	ExitIO           = 74
 	ExitTemporary    = 75 // the same command may succeed later
 	ExitNoPermission = 77 // the service refused the key
@@ -32,39 +32,39 @@ const (
 	ExitTerminated   = 143
 )
 
-// CodeError is an error that ends the command with a code of its own.
+// CodeError is an error with the exit code with which it ends the command.
 type CodeError struct {
 	Code int
 	Err  error
 }
 
-// Usagef is fmt.Errorf for a wrong flag or argument.
+// Usagef returns an error like fmt.Errorf, with the exit code of a wrong flag or argument.
 func Usagef(format string, args ...any) error {
 	return &CodeError{ExitUsage, fmt.Errorf(format, args...)}
 }
 
-// Error is the text of the wrapped error.
+// Error returns the text of the wrapped error.
 func (e *CodeError) Error() string { return e.Err.Error() }
 
 // Unwrap returns the wrapped error.
 func (e *CodeError) Unwrap() error { return e.Err }
 
-// ExitCode is the code.
+// ExitCode returns Code.
 func (e *CodeError) ExitCode() int { return e.Code }
 
-// ExitCode is the exit code of a command that ends with err, ExitOK for nil.
+// ExitCode returns the exit code of a command that ends with err, ExitOK for nil.
 //
 // Any package gives its errors a code by a method ExitCode() int, and a hint by a method
-// Hint() string, which says what to do next. The tree of wrapped errors is walked from the
-// top, and the outermost error that has a code decides. Of errors that stand side by side the
-// worst decides, in the order that contract.md gives. Without a code it is a bug of formetl.
+// Hint() string, which says what to do next. In the tree of wrapped errors the outermost error with
+// a code decides. Of errors that are joined side by side the worst decides, in the order that
+// contract.md gives. An error without any code is a bug of formetl (ExitBug).
 func ExitCode(err error) int {
 	code, _ := verdict(err)
 	return code
 }
 
-// verdict is the exit code of an error, and the hint of the outermost error that has one on the
-// way to the error that decides the code.
+// verdict returns the exit code of an error, and the hint: that of the outermost error with a hint
+// among the errors that wrap the one that decides the code.
 func verdict(err error) (code int, hint string) {
 	if err == nil {
 		return ExitOK, ""
@@ -76,7 +76,7 @@ func verdict(err error) (code int, hint string) {
 		if code := codeOf(err); code != ExitOK {
 			return code, hint
 		}
-		switch e := err.(type) { //nolint:errorlint // likewise
+		switch e := err.(type) { //nolint:errorlint // the tree is walked by hand
 		case interface{ Unwrap() []error }:
 			code, inner := worst(e.Unwrap())
 			return code, cmp.Or(hint, inner)
@@ -89,8 +89,8 @@ func verdict(err error) (code int, hint string) {
 	return ExitBug, hint
 }
 
-// worst is the verdict on several failures: on the first in contract.md's order that occurred.
-// So it is ExitTemporary only if all of them are.
+// worst returns the verdict on several failures: on the first exit code in contract.md's order that
+// one of them has. So the code is ExitTemporary only if all failures have it.
 func worst(errs []error) (code int, hint string) {
 	for _, code := range []int{
 		ExitHungUp, ExitInterrupted, ExitTerminated, ExitUsage,
@@ -105,8 +105,8 @@ func worst(errs []error) (code int, hint string) {
 	return ExitBug, ""
 }
 
-// codeOf is the code of one error without the errors that it wraps, ExitOK where it has none.
-// Those of the standard library have no method that says it.
+// codeOf returns the exit code of one error without the errors that it wraps, ExitOK if it has none.
+// Some errors of the standard library are listed here, because they have no method ExitCode.
 func codeOf(err error) int {
 	switch e := err.(type) { //nolint:errorlint // one node of the tree
 	case interface{ ExitCode() int }:
@@ -123,7 +123,7 @@ func codeOf(err error) int {
 	return ExitOK
 }
 
-// fileCode is ExitCantCreate where a file or folder cannot be where it is wanted, and ExitIO
+// fileCode returns ExitCantCreate where a file or folder cannot be at its path, and ExitIO
 // where the disk fails.
 func fileCode(err error) int {
 	misplaced := []error{fs.ErrPermission, fs.ErrNotExist, fs.ErrExist, syscall.ENOTDIR, syscall.EISDIR, syscall.EROFS, syscall.ENAMETOOLONG}
@@ -133,22 +133,22 @@ func fileCode(err error) int {
 	return ExitIO
 }
 
-// ReaderGone tells whether a command ends because nobody reads its standard output any more.
+// ReaderGone tells whether err means that the reader of standard output has gone (EPIPE).
 func ReaderGone(err error) bool {
 	_, ok := errors.AsType[*output.StdoutError](err)
 	return ok && errors.Is(err, syscall.EPIPE)
 }
 
-// again is how a hint says that the command can be run again.
+// again is the text of hints to run the same command once more.
 const again = "run the same command again"
 
-// Hint says what to do next. It is "" only where the error itself ends with that.
-// command is the command with its path, such as "formetl run". resumable says how much of
-// what the command has read a later one takes over, and is "" where it has read nothing.
+// Hint returns what to do next after err. It is "" only where the error's own text says that.
+// command is the command with its path, such as "formetl run". resumable says how much of what the
+// command has read a later command resumes from; it is "" if the command has read nothing.
 func Hint(err error, command, resumable string) string {
 	code, hint := verdict(err)
 	if code == ExitConfig && strings.HasSuffix(command, " validate") {
-		return "" // the message says what to do
+		return "" // the error's text says what to do
 	}
 	hint = cmp.Or(hint, hintOf(code, command))
 	if !strings.Contains(hint, again) {
@@ -163,7 +163,7 @@ func Hint(err error, command, resumable string) string {
 	return hint
 }
 
-// hintOf is the hint of an exit code.
+// hintOf returns the hint for an exit code where the error itself has none.
 func hintOf(code int, command string) string {
 	switch code {
 	case ExitTemporary:

@@ -43,11 +43,11 @@ func FaultPoint(lookup func(string) (string, bool)) func(string) {
 	}
 }
 
-// TestHooks sets what tests of the real program choose by variables: the point at
-// which the process dies, the instant at which its clock begins (FORMETL_NOW, in
-// RFC 3339), and the least and the longest pause between two attempts and how long a
-// service is waited for (FORMETL_BACKOFF, as in "1ms,5ms,1s"). A run whose clock is set does not wait
-// for the clock of the service. The build tag formetl_faults compiles it in.
+// TestHooks sets what tests of the real program choose by variables of the environment: the point
+// at which the process kills itself, the instant at which its clock begins (FORMETL_NOW, in
+// RFC 3339), and the least and longest pause between two attempts and the patience with a service
+// (FORMETL_BACKOFF, as in "1ms,5ms,1s"). A run whose clock is set does not wait for the clock of
+// the service. Only the build tag formetl_faults compiles TestHooks in.
 func TestHooks(lookup func(string) (string, bool), o *pipelines.Options) (err error) {
 	o.At = FaultPoint(lookup)
 	if text, ok := lookup("FORMETL_NOW"); ok {

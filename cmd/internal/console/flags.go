@@ -17,7 +17,7 @@ import (
 	"github.com/formetl/formetl/pipelines/definition"
 )
 
-// Environment reads a variable; false: it is not set.
+// Environment reads a variable of the environment; false if it is not set.
 type Environment func(name string) (string, bool)
 
 // ServiceFlags are the flags that name a service, SERVICE in contract.md.
@@ -29,7 +29,7 @@ type ServiceFlags struct {
 	given    *pflag.FlagSet
 }
 
-// Register adds the flags.
+// Register adds the flags that name a service.
 func (s *ServiceFlags) Register(f *pflag.FlagSet) {
 	s.given = f
 	f.StringVar(&s.source.BaseURL, "base-url", "", "address of the service (or FORMETL_BASE_URL)")
@@ -46,13 +46,13 @@ func (s *ServiceFlags) Register(f *pflag.FlagSet) {
 	f.IntVar(&r.PerMinute, "requests-per-minute", 0, "most requests in any minute; 0 is no budget")
 }
 
-// RegisterMaxRequests adds the bound of what a plan may cost.
+// RegisterMaxRequests adds --max-requests, the bound of the requests of a plan.
 func (s *ServiceFlags) RegisterMaxRequests(f *pflag.FlagSet) {
 	f.IntVar(&s.source.Requests.MaxRequests, "max-requests", definition.DefaultMaxRequests, "most requests that the plan may need; one that needs more is not begun")
 }
 
-// Source checks the flags, with the environment in place of those that were not
-// given. It holds the API key.
+// Source checks the flags and returns the service that they name, with its API key. Variables of the
+// environment take the place of flags that were not given.
 func (s *ServiceFlags) Source(env Environment) (definition.Source, error) {
 	src := s.source
 	src.BaseURL, src.Account = or(src.BaseURL, env, "FORMETL_BASE_URL"), or(src.Account, env, "FORMETL_ACCOUNT")
@@ -75,7 +75,7 @@ func (s *ServiceFlags) Source(env Environment) (definition.Source, error) {
 		return src, fmt.Errorf("--timeout %s: give a length of time such as 30s", r.Timeout)
 	}
 	if _, err := transport.ParseBaseURL(src.BaseURL, src.AllowHTTP); err != nil {
-		return src, fmt.Errorf("%s: %s", named("--base-url", s.source.BaseURL, "FORMETL_BASE_URL"), // which may hold a secret
+		return src, fmt.Errorf("%s: %s", named("--base-url", s.source.BaseURL, "FORMETL_BASE_URL"), // the error of Parse may hold a secret
 			strings.ReplaceAll(err.Error(), "set allow_http: true", "give --allow-http"))
 	}
 	var err error
@@ -83,7 +83,7 @@ func (s *ServiceFlags) Source(env Environment) (definition.Source, error) {
 		return src, err
 	}
 	if s.given == nil || !s.given.Changed("requests-per-minute") {
-		src.SetBudgets() // the limits of the generation
+		src.SetBudgets() // the limits of the generation v1 or v2
 	}
 	if src.Key, err = apiKey(s.KeyFile, env); err != nil {
 		return src, err
@@ -98,7 +98,7 @@ func (s *ServiceFlags) Source(env Environment) (definition.Source, error) {
 	return src, nil
 }
 
-// ParseAPI is the generation of the service that --api names, or the environment, "" if neither
+// ParseAPI returns the generation of the service that --api or the environment names, "" if neither
 // does.
 func ParseAPI(flag string, env Environment) (definition.API, error) {
 	switch api := definition.API(or(flag, env, "FORMETL_API")); api {
@@ -109,8 +109,8 @@ func ParseAPI(flag string, env Environment) (definition.API, error) {
 	}
 }
 
-// BesideDefinition refuses the flags of a service where a definition names the service.
-// The key alone may come from elsewhere.
+// BesideDefinition refuses the flags that name a service where a definition names the service.
+// Only the API key may come from a flag then.
 func BesideDefinition(given *pflag.FlagSet, file string) error {
 	service := pflag.NewFlagSet("", pflag.ContinueOnError)
 	new(ServiceFlags).Register(service)
@@ -123,12 +123,12 @@ func BesideDefinition(given *pflag.FlagSet, file string) error {
 	return err
 }
 
-// NamesNoZone tells whether nobody named the account's zone.
+// NamesNoZone tells whether neither a flag nor the environment names the account's time zone.
 func (s *ServiceFlags) NamesNoZone(env Environment) bool {
 	return or(s.timezone, env, "FORMETL_TIMEZONE") == ""
 }
 
-// or is a flag's value, or else that of a variable, "" where neither is given.
+// or returns a flag's value, or else that of a variable of the environment, "" if neither is given.
 func or(flag string, env Environment, name string) string {
 	if value, set := env(name); flag == "" && set {
 		return value
@@ -136,8 +136,8 @@ func or(flag string, env Environment, name string) string {
 	return flag
 }
 
-// named is the name of a flag, or of the variable that stands in for it where its value
-// was not given.
+// named returns the name of the flag, or that of the variable which gives the value if the
+// flag does not.
 func named(flag, value, variable string) string {
 	if value == "" {
 		return variable
@@ -145,7 +145,7 @@ func named(flag, value, variable string) string {
 	return flag
 }
 
-// apiKey reads the key from a file, or else from the environment.
+// apiKey reads the API key from a file, or without a file from the environment.
 func apiKey(file string, env Environment) (transport.Secret, error) {
 	if file != "" {
 		key, err := definition.KeyFromFile(file)
@@ -161,7 +161,7 @@ func apiKey(file string, env Environment) (transport.Secret, error) {
 	return key, nil
 }
 
-// MachineZone is the IANA name of the machine's zone, UTC where it has none.
+// MachineZone returns the IANA name of the machine's time zone, UTC if it has no name.
 func MachineZone() string {
 	if name := time.Local.String(); name != "Local" && name != "" {
 		return name
@@ -179,8 +179,8 @@ func MachineZone() string {
 	return "UTC"
 }
 
-// StatePath is where the state lies by a flag or a variable: an absolute path or an address,
-// "" for "".
+// StatePath returns the place of the state that a flag or a variable gives: an absolute path or an
+// address, "" for "".
 func StatePath(given string) (string, error) {
 	if given == "" || definition.OnS3(given) {
 		return given, nil
@@ -188,13 +188,13 @@ func StatePath(given string) (string, error) {
 	return filepath.Abs(given)
 }
 
-// StateVariable is the variable of the environment that says where the state lies, where
-// neither a flag nor a definition does.
+// StateVariable is the variable of the environment that says where the state lies if neither a flag
+// nor a definition does.
 const StateVariable = "FORMETL_STATE"
 
-// StatePlace is where the state of a command without a definition lies. If neither a flag nor
-// the environment says it, it lies in the user's cache folder. Where that cannot be written, it lies in the system's
-// temporary folder, and note says so.
+// StatePlace returns where the state of a command without a definition lies: where a flag or the
+// environment says, else in the user's cache folder. If that folder cannot be written, the state
+// lies in the system's temporary folder, and note says so.
 func StatePlace(given string, env Environment) (folder, note string, err error) {
 	if given = or(given, env, StateVariable); given != "" {
 		folder, err = StatePath(given)
@@ -210,13 +210,13 @@ func StatePlace(given string, env Environment) (folder, note string, err error) 
 	note = fmt.Sprintf("note: %s cannot be written, so that nothing is remembered there; --state names another folder", cmp.Or(folder, "your cache folder"))
 	folder = filepath.Join(os.TempDir(), fmt.Sprintf("formetl-%d", os.Getuid()))
 	if info, err := os.Lstat(folder); err == nil && (!info.IsDir() || info.Mode().Perm() != 0o700) {
-		folder, err = os.MkdirTemp("", "formetl-") // somebody else's
+		folder, err = os.MkdirTemp("", "formetl-") // the folder belongs to another user
 		return folder, note, err
 	}
 	return folder, note, writable(folder)
 }
 
-// writable makes a folder if it is not there, and tells whether files can be made in it.
+// writable makes a folder if it does not exist, and returns an error if no file can be made in it.
 func writable(folder string) error {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return err
@@ -228,7 +228,7 @@ func writable(folder string) error {
 	return errors.Join(file.Close(), os.Remove(file.Name()))
 }
 
-// CheckForm checks the --form of a command on one form.
+// CheckForm checks the value of --form for a command on one form.
 func CheckForm(form string) error {
 	switch {
 	case form == "":
@@ -241,12 +241,12 @@ func CheckForm(form string) error {
 	return nil
 }
 
-// RegisterNames adds --names, which says what columns are named by.
+// RegisterNames adds --names, which says whether columns are named by label or id.
 func RegisterNames(f *pflag.FlagSet, names *string) {
 	f.StringVar(names, "names", "label", "columns are named by label or id")
 }
 
-// ByLabel tells whether --names says label, and not id.
+// ByLabel tells whether the value of --names is label rather than id.
 func ByLabel(names string) (bool, error) {
 	if names != "label" && names != "id" {
 		return false, fmt.Errorf("--names %q: give label or id", names)
@@ -260,12 +260,12 @@ type DefinitionFlags struct {
 	RangeFlags
 	KeyFile, State string
 	Forms          []string
-	// NoCommands tells that no command is run that prints a key.
+	// NoCommands tells not to run the commands that definitions name for secrets.
 	NoCommands bool
 	variables  []string
 }
 
-// Register adds all flags.
+// Register adds all flags of DefinitionFlags.
 func (d *DefinitionFlags) Register(set *pflag.FlagSet) {
 	d.RangeFlags.Register(set)
 	d.RegisterForms(set)
@@ -284,7 +284,7 @@ func (d *DefinitionFlags) RegisterVariables(set *pflag.FlagSet) {
 	set.StringArrayVar(&d.variables, "var", nil, "NAME=VALUE for ${var:NAME} in the definition; repeatable")
 }
 
-// Variables are the values of --var by name.
+// Variables returns the values of --var by name.
 func (d *DefinitionFlags) Variables() (map[string]string, error) {
 	values := map[string]string{}
 	for _, given := range d.variables {
@@ -293,7 +293,7 @@ func (d *DefinitionFlags) Variables() (map[string]string, error) {
 		switch {
 		case !ok || name == "":
 			return nil, fmt.Errorf("--var %q: give NAME=VALUE, such as --var stage=test", given)
-		case strings.TrimSpace(value) == "": // as a variable of the environment that is empty
+		case strings.TrimSpace(value) == "": // refused, as an empty variable of the environment
 			return nil, fmt.Errorf("--var %s: the value is empty; give --var %s=VALUE, or leave it out for the default by vars", name, name)
 		case twice:
 			return nil, fmt.Errorf("--var %s was given twice: give it once", name)
@@ -303,8 +303,8 @@ func (d *DefinitionFlags) Variables() (map[string]string, error) {
 	return values, nil
 }
 
-// Given are the flags that a command must repeat so that it does the same with the
-// definition: those that say what its values are, and which of its forms are meant.
+// Given returns the flags that a proposed command must repeat so that it works on the same
+// definition: those that give values to it, and those that choose its forms.
 func (d *DefinitionFlags) Given() (words []string) {
 	for _, f := range []struct {
 		name   string
@@ -319,12 +319,12 @@ func (d *DefinitionFlags) Given() (words []string) {
 	return words
 }
 
-// RegisterKey adds --api-key-file. The end of its help says when the key is used.
+// RegisterKey adds --api-key-file. when is the end of its help, which says when the key is used.
 func (d *DefinitionFlags) RegisterKey(set *pflag.FlagSet, when string) {
 	set.StringVar(&d.KeyFile, "api-key-file", "", "file that holds the API key"+when)
 }
 
-// Options are what the flags tell a run besides its definition.
+// Options returns what the flags tell a run besides its definition.
 func (d *DefinitionFlags) Options() (pipelines.Options, error) {
 	o, err := d.RangeFlags.Options()
 	o.Forms = d.Forms
@@ -337,15 +337,15 @@ type RangeFlags struct {
 	set      *pflag.FlagSet
 }
 
-// Register adds the flags.
+// Register adds --from and --to.
 func (r *RangeFlags) Register(set *pflag.FlagSet) {
 	r.set = set
 	set.StringVar(&r.from, "from", "", "beginning of the range, wall clock of the account's zone (default: the definition's, if there is one)")
 	set.StringVar(&r.to, "to", "", "end of the range, exclusive")
 }
 
-// Options holds the range, From and To zero where the flags were not given. The
-// error is of a time that cannot be read, or of an empty range.
+// Options returns the range in From and To, each zero if its flag was not given. The error is
+// about a time that cannot be read, or about an empty range.
 func (r *RangeFlags) Options() (o pipelines.Options, err error) {
 	for _, flag := range []struct {
 		name, value string
@@ -354,7 +354,7 @@ func (r *RangeFlags) Options() (o pipelines.Options, err error) {
 		if flag.value == "" && (r.set == nil || !r.set.Changed(flag.name)) {
 			continue
 		}
-		if flag.value == "" { // a variable of the shell that is not set
+		if flag.value == "" { // as from a variable of the shell that is not set
 			return o, fmt.Errorf("--%s: the value is empty; give a date such as 2026-01-31, or leave the flag out", flag.name)
 		}
 		if *flag.into, err = definition.ParseWallTime(flag.value); err != nil {
@@ -367,12 +367,12 @@ func (r *RangeFlags) Options() (o pipelines.Options, err error) {
 	return o, nil
 }
 
-// CheckOrdinary returns a load.ErrUnusable if a device, a pipe, a socket or a link lies at a
-// local path, or has the place of a file. No force makes formetl write there.
+// CheckOrdinary returns a load.ErrUnusable if a local path is a device, a pipe, a socket or a link,
+// or leads through a file as if that were a folder. formetl never writes there, even with --force.
 func CheckOrdinary(path string) error {
 	info, err := os.Lstat(path)
 	if err != nil {
-		return nil //nolint:nilerr // nothing is there; or it cannot be written to either
+		return nil //nolint:nilerr // nothing is there, or the write will fail and tell why
 	}
 	return load.NotOrdinary(path, info, func() (string, error) { return os.Readlink(path) })
 }

@@ -23,22 +23,22 @@ const (
 	formatJSON = "json"
 )
 
-// Log is standard error of a command: lines for people, or records that
+// Log writes to a command's standard error: lines for people, or JSON records that
 // programs read.
 //
-// Keys of records are written as literals beside slog's constructors, because a test compares
-// them with the documentation.
+// Keys of records are written as literals in the calls of slog, because a test compares
+// the keys with the documentation.
 type Log struct {
-	*slog.Logger // of the level that Start was given; nil before Start
+	*slog.Logger // with the level that Start was given; nil before Start
 
 	out           io.Writer
 	format, level string             // as the flags say
-	keys          []transport.Secret // that Panic must not show
+	keys          []transport.Secret // API keys that Panic must not show
 	about         []slog.Attr        // the run that messages are about, see About
 }
 
-// NewLog returns the log of a command with these arguments. --log-format holds
-// before flags are parsed, so that an error in the flags takes that form too.
+// NewLog returns the log of a command with these arguments. It looks for --log-format in args
+// before flags are parsed, so that an error in the flags has that format too.
 func NewLog(out io.Writer, args []string) *Log { return &Log{out: out, format: formatIn(args)} }
 
 func formatIn(args []string) string {
@@ -56,7 +56,7 @@ func formatIn(args []string) string {
 	return format
 }
 
-// Register adds the flags of all commands that say how they log.
+// Register adds the flags of the log, which all commands have.
 func (l *Log) Register(flags *pflag.FlagSet) {
 	early := l.format
 	flags.StringVar(&l.format, "log-format", formatText, "lines on standard error as text or json")
@@ -64,8 +64,8 @@ func (l *Log) Register(flags *pflag.FlagSet) {
 	flags.StringVar(&l.level, "log-level", "", "least level that is logged: debug, info, warn or error (default info for run, warn else)")
 }
 
-// Start checks the flags and opens the logger. From here on an error is no
-// longer one of flags and arguments. --log-level takes the place of level.
+// Start checks the flags of the log and opens the logger with level, or with --log-level if given.
+// An error after Start is no longer taken for one of flags and arguments.
 func (l *Log) Start(level slog.Level) error {
 	if l.level != "" {
 		if err := level.UnmarshalText([]byte(l.level)); err != nil {
@@ -87,21 +87,21 @@ func (l *Log) Start(level slog.Level) error {
 // arguments were right.
 func (l *Log) Started() bool { return l.Logger != nil }
 
-// JSON tells whether every line is a record.
+// JSON tells whether every line of the log is a JSON record.
 func (l *Log) JSON() bool { return l.format == formatJSON }
 
-// jsonHandler writes one object a line. A length of time is a number of
-// seconds, because programs read it.
+// jsonHandler returns a handler that writes one JSON object a line. Durations are numbers of
+// seconds, because programs read them.
 func jsonHandler(out io.Writer, level slog.Level) slog.Handler {
 	return slog.NewJSONHandler(escaped{out}, &slog.HandlerOptions{Level: level, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
 		if a.Value.Kind() == slog.KindDuration {
-			return slog.Float64(a.Key, float64(a.Value.Duration())/1e9) // Seconds() adds two parts, which gives 1.5110000000000001
+			return slog.Float64(a.Key, float64(a.Value.Duration())/1e9) // Seconds() would give 1.5110000000000001: it adds two parts
 		}
 		return a
 	}})
 }
 
-// escaped writes records without what could steer a terminal.
+// escaped writes records, with characters escaped that could steer a terminal.
 type escaped struct{ io.Writer }
 
 func (e escaped) Write(record []byte) (int, error) {
@@ -109,14 +109,14 @@ func (e escaped) Write(record []byte) (int, error) {
 	return len(record), err
 }
 
-// About says of which run everything is that is told from here on. Records name the
-// pipeline and the run; lines for people do not.
+// About says to which run all further messages belong. Records then name the pipeline and the
+// run; lines for people do not.
 func (l *Log) About(pipeline, runID string) {
 	l.about = []slog.Attr{slog.String("pipeline", pipeline), slog.String("run_id", runID)}
 }
 
-// Tell says something to people: a line of its own, or a record. The record is
-// written whatever --log-level says, because it is an answer and not a log.
+// Tell says something to people: a line of its own, or a record. The record is written at any
+// --log-level, because it is an answer of the command and not a log.
 func (l *Log) Tell(level slog.Level, text string, attrs ...slog.Attr) {
 	if !l.JSON() {
 		fmt.Fprintln(l.out, plain.Lines(text))
@@ -125,7 +125,7 @@ func (l *Log) Tell(level slog.Level, text string, attrs ...slog.Attr) {
 	slog.New(jsonHandler(l.out, slog.LevelDebug)).LogAttrs(context.Background(), level, text, slices.Concat(l.about, attrs)...)
 }
 
-// Version is the module's version as the build recorded it.
+// Version returns the version of formetl's module as the build recorded it.
 func Version() string {
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
 		return info.Main.Version
@@ -133,8 +133,8 @@ func Version() string {
 	return "(devel)"
 }
 
-// Fail tells the error that a command ends with. hint gives what to do next about an
-// error, or "" where the error says it. In JSON each failed run has a record of its own.
+// Fail reports the error that a command ends with. hint returns what to do next about an
+// error, or "" where the error's text says it. In JSON each failed run has a record of its own.
 func (l *Log) Fail(err error, hint func(error) string) {
 	if ReaderGone(err) && !l.JSON() {
 		return // the reader had enough, as with `| head`: the exit code says it, as a signal would
@@ -146,7 +146,7 @@ func (l *Log) Fail(err error, hint func(error) string) {
 		return
 	}
 	text := strings.TrimRight(err.Error(), "\n")
-	if !allDefinitions(err) { // those begin with FILE:LINE:COLUMN, which editors read
+	if !allDefinitions(err) { // errors of definitions begin with FILE:LINE:COLUMN, for editors
 		text = "formetl: " + text
 	}
 	l.Tell(slog.LevelError, text)
@@ -155,7 +155,7 @@ func (l *Log) Fail(err error, hint func(error) string) {
 	}
 }
 
-// allDefinitions tells whether an error is about definitions and nothing else.
+// allDefinitions tells whether all parts of an error are errors of definitions.
 func allDefinitions(err error) bool {
 	return !slices.ContainsFunc(Parts(err), func(e error) bool {
 		_, is := e.(*definition.Error) //nolint:errorlint // one node of the tree
@@ -163,7 +163,7 @@ func allDefinitions(err error) bool {
 	})
 }
 
-// Parts are the errors that errors.Join put together, or the error itself.
+// Parts returns the errors that errors.Join put together, or the error itself if it is not joined.
 func Parts(err error) []error {
 	tree, ok := err.(interface{ Unwrap() []error }) //nolint:errorlint // the tree is walked by hand
 	if !ok || fmt.Sprintf("%T", err) != "*errors.joinError" {
@@ -176,11 +176,11 @@ func Parts(err error) []error {
 	return all
 }
 
-// HideKey keeps a key out of what Panic shows.
+// HideKey makes Panic hide an API key.
 func (l *Log) HideKey(key transport.Secret) { l.keys = append(l.keys, key) }
 
-// Panic tells of a bug. The value and the stack of a panic may hold anything,
-// so this is the place where keys are taken out of them.
+// Panic reports a bug. The value and the stack of a panic may hold anything, so Panic takes the
+// API keys out of both.
 func (l *Log) Panic(what, stack string) {
 	what, stack = transport.RedactAll(what, l.keys...), transport.RedactAll(stack, l.keys...)
 	const remedy = "please report it with the command and this message"
@@ -192,14 +192,14 @@ func (l *Log) Panic(what, stack string) {
 	l.Tell(slog.LevelError, "formetl: a bug in formetl: "+what+"; "+remedy+"\n"+stack)
 }
 
-// RunError is the failure of one run of a command.
+// RunError is the failure of one of the runs of a command.
 type RunError struct {
 	Pipeline, RunID string
-	Named           bool // the command runs several pipelines, so that the text names this one
+	Named           bool // the command runs several pipelines, so the text names this one
 	Err             error
 }
 
-// Error is the text of the wrapped error.
+// Error returns the text of the wrapped error, after the pipeline's name if Named is set.
 func (e *RunError) Error() string {
 	if e.Named {
 		return e.Pipeline + ": " + e.Err.Error()
@@ -210,8 +210,8 @@ func (e *RunError) Error() string {
 // Unwrap returns why the run failed.
 func (e *RunError) Unwrap() error { return e.Err }
 
-// failuresOf returns the parts of an error that have a record each. These are the failed
-// runs, and what else failed. An error of at most one run is one part.
+// failuresOf divides an error into parts that each get a record: the failed runs, and the other
+// errors. An error of at most one run is one part.
 func failuresOf(err error) []error {
 	var runs, others []error
 	var walk func(err error)
@@ -234,7 +234,7 @@ func failuresOf(err error) []error {
 	return append(runs, others...)
 }
 
-// failJSON writes the record of a failure. It names the run that failed.
+// failJSON writes the record of a failure, with the run that failed.
 func (l *Log) failJSON(err error, hint string) {
 	attrs := []slog.Attr{slog.String("error", err.Error()), slog.Int("exit_code", ExitCode(err))}
 	if hint != "" {
@@ -247,7 +247,7 @@ func (l *Log) failJSON(err error, hint string) {
 	of.Tell(slog.LevelError, "failed", attrs...)
 }
 
-// Outcome says in a word how a run or a form ended, by its exit code.
+// Outcome returns a word for how a run or a form ended, by its exit code.
 func Outcome(code int, begun bool) string {
 	if !begun {
 		return "not begun"

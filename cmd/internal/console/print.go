@@ -17,8 +17,8 @@ import (
 	"github.com/formetl/formetl/schemas/plain"
 )
 
-// Print writes data in one go. A failure is a *output.StdoutError, so that a
-// full disk behind a redirection does not go unnoticed.
+// Print writes data in one write. A failure is a *output.StdoutError, so that a full disk behind
+// a redirection is reported.
 func Print(w io.Writer, data []byte) error {
 	if _, err := w.Write(data); err != nil {
 		return &output.StdoutError{Err: err}
@@ -26,7 +26,7 @@ func Print(w io.Writer, data []byte) error {
 	return nil
 }
 
-// Show prints what a command found: a value as indented JSON, or a text for people.
+// Show prints the result of a command: the value v as indented JSON, or text for people.
 func Show(w io.Writer, asJSON bool, v any, text string) error {
 	if !asJSON {
 		return Print(w, []byte(text))
@@ -55,7 +55,7 @@ func Rows[T any](first [][]string, items []T, row func(T) []string) [][]string {
 	return rows
 }
 
-// Columns is the text of a table, each line behind an indent.
+// Columns returns the text of a table with aligned columns. Each line begins with indent.
 func Columns(indent string, rows [][]string) string {
 	var aligned, b strings.Builder
 	t := tabwriter.NewWriter(&aligned, 0, 8, 2, ' ', 0)
@@ -73,15 +73,15 @@ func Columns(indent string, rows [][]string) string {
 	return b.String()
 }
 
-// IsTerminal tells whether a person sits at the other end of a stream.
+// IsTerminal tells whether a stream is a terminal, where a person can read or type.
 func IsTerminal(stream any) bool {
 	file, ok := stream.(interface{ Fd() uintptr })
 	return ok && term.IsTerminal(int(file.Fd())) //nolint:gosec // a descriptor is small
 }
 
-// Ask puts a yes-or-no question to a person and reads the answer. Anything but
-// y or yes is a no, and then a line says what that means: otherwise, such as
-// "nothing was sent". The error is the cause of a context that ends first.
+// Ask asks a person a yes-or-no question and reads the answer. Any answer but y or yes means no,
+// and then Ask prints otherwise, which says what that means, such as "nothing was sent". If ctx
+// ends first, the error is its cause.
 func Ask(ctx context.Context, in io.Reader, out io.Writer, question, otherwise string) (bool, error) {
 	fmt.Fprint(out, question)
 	line, err := ReadLine(ctx, bufio.NewReader(in), out)
@@ -89,7 +89,7 @@ func Ask(ctx context.Context, in io.Reader, out io.Writer, question, otherwise s
 	case ctx.Err() != nil:
 		return false, context.Cause(ctx)
 	case err != nil:
-		line = "" // an unfinished line is no answer
+		line = "" // a line without its end is no answer
 	}
 	switch strings.ToLower(strings.TrimSpace(line)) {
 	case "y", "yes":
@@ -99,8 +99,8 @@ func Ask(ctx context.Context, in io.Reader, out io.Writer, question, otherwise s
 	return false, nil
 }
 
-// ReadLine reads what a person types behind a question on out. The error is io.EOF where the
-// input ends before the line does, or the cause of a context that ends first.
+// ReadLine reads the line that a person types after a question on out. The error is io.EOF if the
+// input ends before the line does, or the cause of ctx if that ends first.
 func ReadLine(ctx context.Context, in *bufio.Reader, out io.Writer) (string, error) {
 	type read struct {
 		line string

@@ -24,41 +24,41 @@ const ProgressAuto = "auto"
 const (
 	// recordEvery is the time between two records of a run's progress.
 	recordEvery = 30 * time.Second
-	// mostMarks bounds the time over which the rate is taken to five minutes.
+	// mostMarks bounds the number of marks, and so the time for the rate to five minutes.
 	mostMarks = 11
-	// widest is how many columns the bar takes; of a narrower terminal it takes all.
+	// widest is the most columns of the terminal that the bar takes.
 	widest = 100
 )
 
-// Progress shows how far a run is, with all its forms: by a bar where a person watches, else by
-// a record in the log every half minute. So an operator sees that the run is alive, how fast
+// Progress shows the progress of a run with all its forms: by a bar where a person watches,
+// otherwise by a record in the log every half minute. So an operator sees that the run is alive, how fast
 // it is and how long it will take.
 type Progress struct {
 	bars bool
 	out  io.Writer
 
 	mu     sync.Mutex
-	forms  map[string]pipelines.Progress // how far each form is that was heard of
+	forms  map[string]pipelines.Progress // the last news of each form that has sent some
 	ended  map[string]bool               // forms that are done or failed
 	all    int                           // forms of the run
-	marks  []mark                        // of the last records, oldest first
+	marks  []mark                        // results at the last records, oldest first
 	screen *mpb.Progress                 // nil while no bar is drawn
 	bar    *mpb.Bar
 
-	// What the bar reads while mu may be held.
-	until atomic.Pointer[time.Time] // requests wait for their budget until then, nil for not
-	head  atomic.Pointer[string]    // what the bar begins with
+	// Values that the bar reads, also while mu is held.
+	until atomic.Pointer[time.Time] // requests wait for their budget until then; nil if they do not
+	head  atomic.Pointer[string]    // the text at the beginning of the bar
 	aside atomic.Pointer[string]    // see Say
 }
 
-// mark is how many results had been read at a time.
+// mark is how many results had been read at a certain time.
 type mark struct {
 	at      time.Time
 	results int64
 }
 
-// NewProgress returns the progress of a command by the mode of --progress. With
-// JSON logs there is no bar, because every line on standard error is a record.
+// NewProgress returns the progress display of a command for the value of --progress. With JSON logs
+// there is no bar, because every line on standard error must be a record.
 func (l *Log) NewProgress(mode string) (*Progress, error) {
 	if mode != ProgressAuto && mode != "on" && mode != "off" {
 		return nil, fmt.Errorf("--progress %q: give auto, on or off", mode)
@@ -70,8 +70,8 @@ func (l *Log) NewProgress(mode string) (*Progress, error) {
 // Shown tells whether a bar is drawn.
 func (p *Progress) Shown() bool { return p.bars }
 
-// LogLevel is the least level that a run logs unless --log-level says another:
-// a bar and records of what goes well would get in each other's way.
+// LogLevel returns the least level that a run logs without --log-level. With a bar it is higher,
+// because bar and records of what goes well would get in each other's way.
 func (p *Progress) LogLevel() slog.Level {
 	if p.bars {
 		return slog.LevelWarn
@@ -79,8 +79,8 @@ func (p *Progress) LogLevel() slog.Level {
 	return slog.LevelInfo
 }
 
-// Start begins to show a run. Without a bar it logs at each tick, every half minute where ticks
-// is nil. stop ends that, with the bar where it is.
+// Start begins to show a run. Without a bar it logs a record at each tick, or every half minute if
+// ticks is nil. stop ends the records, or leaves the bar where it stands.
 func (p *Progress) Start(ctx context.Context, log *slog.Logger, began time.Time, ticks <-chan time.Time) (stop func()) {
 	p.forms, p.ended, p.all, p.marks = map[string]pipelines.Progress{}, map[string]bool{}, 0, []mark{{at: began}}
 	if p.bars {
@@ -107,7 +107,7 @@ func (p *Progress) Start(ctx context.Context, log *slog.Logger, began time.Time,
 	}
 }
 
-// Update notes how far a form is. It is called from several goroutines.
+// Update records the progress of a form. It is safe for concurrent use.
 func (p *Progress) Update(u pipelines.Progress) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -123,14 +123,14 @@ func (p *Progress) Update(u pipelines.Progress) {
 	}
 }
 
-// Wait notes that requests wait for their budget. The rate says nothing of the time remaining
-// meanwhile. It is called from several goroutines.
+// Wait records that requests wait for their budget. Until then the time remaining is not
+// estimated from the rate. Wait is safe for concurrent use.
 func (p *Progress) Wait(until time.Time) { p.until.Store(&until) }
 
-// Say lets the bar end with a text.
+// Say puts a text at the end of the bar.
 func (p *Progress) Say(text string) { p.aside.Store(&text) }
 
-// waits tells whether requests wait for their budget, and how long.
+// waits tells whether requests wait for their budget, and how much longer.
 func (p *Progress) waits(now time.Time) (time.Duration, bool) {
 	until := p.until.Load()
 	if until == nil {
@@ -139,8 +139,8 @@ func (p *Progress) waits(now time.Time) (time.Duration, bool) {
 	return until.Sub(now), now.Before(*until)
 }
 
-// sum adds up what is known of the forms. remaining is how many results are still to be read, if
-// that is known.
+// sum adds up the progress of the forms. remaining is how many results are still to be read; known
+// is false if that is not known of every form.
 func (p *Progress) sum() (sum pipelines.Progress, remaining int64, known bool) {
 	known = len(p.forms) >= p.all && len(p.forms) > 0
 	for form, f := range p.forms {
@@ -172,7 +172,7 @@ func (p *Progress) draw(form string) {
 			}
 			return " " + read(&p.aside)
 		}
-		// A bar that begins without a total completes only when it is told to.
+		// A bar that begins without a total does not complete by itself.
 		p.bar = p.screen.AddBar(0,
 			mpb.PrependDecorators(decor.Any(func(decor.Statistics) string { return read(&p.head) }), decor.CountersNoUnit("%d / %d results")),
 			mpb.AppendDecorators(decor.Percentage(), decor.Name(" "), decor.AverageETA(decor.ET_STYLE_GO), decor.Any(says)))
@@ -189,7 +189,7 @@ func (p *Progress) draw(form string) {
 	p.bar.SetCurrent(sum.Rows)
 }
 
-// finish leaves the bar as it is, complete or not, and waits until it is drawn.
+// finish leaves the bar as it stands, complete or not, and waits until it is drawn.
 func (p *Progress) finish() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -200,7 +200,7 @@ func (p *Progress) finish() {
 	}
 }
 
-// record logs how far the run is.
+// record logs the progress of the run.
 func (p *Progress) record(ctx context.Context, log *slog.Logger, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -216,7 +216,7 @@ func (p *Progress) record(ctx context.Context, log *slog.Logger, now time.Time) 
 	log.LogAttrs(ctx, slog.LevelInfo, "running", attrs...)
 }
 
-// rate is how many results were read in a second, over the last records.
+// rate returns how many results were read per second since the oldest mark.
 func (p *Progress) rate(now time.Time, results int64) float64 {
 	first := p.marks[0]
 	if p.marks = append(p.marks, mark{now, results}); len(p.marks) > mostMarks {

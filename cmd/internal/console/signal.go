@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// StopError is the end of a command that a signal stopped in order.
+// StopError is the error of a command that a signal stopped in order.
 type StopError struct{ Signal os.Signal }
 
 // Error names the signal.
@@ -28,7 +28,7 @@ func (e *StopError) Error() string {
 	return "stopped by " + e.Signal.String()
 }
 
-// ExitCode is 128 and the number of the signal, as a shell tells it.
+// ExitCode returns 128 plus the number of the signal, as shells do.
 func (e *StopError) ExitCode() int {
 	switch e.Signal {
 	case syscall.SIGTERM:
@@ -39,13 +39,13 @@ func (e *StopError) ExitCode() int {
 	return ExitInterrupted
 }
 
-// OnSignal ends the context on SIGINT, SIGTERM and SIGHUP, with a *StopError as its
-// cause. A SIGHUP that the process was started to ignore stays ignored, as nohup wants. A second signal ends the process at once. SIGPIPE is caught too, so
-// that a reader of standard output that goes away is an error of that write and
-// staged files are still removed.
+// OnSignal returns a context that ends on SIGINT, SIGTERM and SIGHUP, with a *StopError as its
+// cause. A SIGHUP that the process was started to ignore (nohup) stays ignored. A second signal
+// ends the process at once. SIGPIPE is caught too: if the reader of standard output goes away, the
+// write fails with an error, and staged files are still removed.
 //
-// stopCatching stops catching signals. A signal that came before stopCatching has ended the
-// context by its return. It may be called more than once.
+// stopCatching stops catching signals. If a signal came before, the context has ended when
+// stopCatching returns. stopCatching may be called more than once.
 func OnSignal(parent context.Context) (ctx context.Context, stopCatching func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	signals, pipes := make(chan os.Signal, 1), make(chan os.Signal, 1)
@@ -65,23 +65,23 @@ func OnSignal(parent context.Context) (ctx context.Context, stopCatching func())
 	return ctx, sync.OnceFunc(func() {
 		signal.Stop(signals) // after Stop no signal is on its way to the channel
 		signal.Stop(pipes)
-		close(signals) // a signal that is in it is received first
+		close(signals) // a signal that is still in the channel is received first
 		watch.Wait()
 		cancel(nil)
 	})
 }
 
-// ServedError is the end of a command that works until it is stopped, such as a service.
-// A signal ends it as it should end, so that its exit code is 0.
+// ServedError is the error of a command that works until it is stopped, such as a service. A
+// signal is its regular end, so the exit code is 0.
 type ServedError struct{}
 
 // Error says that nothing failed.
 func (e *ServedError) Error() string { return "stopped, as it should be" }
 
-// judge gives a command's error its class where the error alone does not tell it.
-// An error without a class from before the command's own work began is wrong
-// usage. A command that a signal told to stop ends as stopped, whatever error it
-// ended with, because it could not finish.
+// judge gives a command's error its exit code where the error alone does not tell it. An error
+// without a code from before the command's own work began is wrong usage. A command that a signal
+// told to stop ends with the *StopError, whatever its own error was, because it could not
+// finish.
 func judge(ctx context.Context, err error, began bool) error {
 	if err != nil && !began && ExitCode(err) == ExitBug {
 		err = &CodeError{ExitUsage, err}
@@ -89,7 +89,7 @@ func judge(ctx context.Context, err error, began bool) error {
 	if _, served := errors.AsType[*ServedError](err); served {
 		return nil
 	}
-	stopped, ok := context.Cause(ctx).(*StopError) //nolint:errorlint // OnSignal sets it bare
+	stopped, ok := context.Cause(ctx).(*StopError) //nolint:errorlint // OnSignal sets it unwrapped
 	_, told := errors.AsType[*StopError](err)
 	switch code := ExitCode(err); {
 	case !ok || told && code == ExitCode(stopped):
@@ -103,9 +103,9 @@ func judge(ctx context.Context, err error, began bool) error {
 // grace is how long a write may take after a signal before it is given up.
 const grace = 400 * time.Millisecond
 
-// Freed returns a stream of the process whose writers a signal sets free, also where nobody
-// reads the other end: a write that has not ended soon after it fails with the cause of ctx,
-// and so do all later ones. Other writers are returned as they are.
+// Freed returns a stream of the process whose writes a signal sets free, even if nobody reads its
+// other end: a write that has not ended soon after the signal fails with the cause of ctx, and so
+// do all later writes. A writer that is no file is returned unchanged.
 func Freed(ctx context.Context, to io.Writer) io.Writer {
 	if file, ok := to.(*os.File); ok {
 		return &stream{ctx: ctx, file: file}
@@ -113,16 +113,16 @@ func Freed(ctx context.Context, to io.Writer) io.Writer {
 	return to
 }
 
-// stream is a file with the methods by which a terminal is known. A write to a pipe or a
-// terminal cannot be cancelled, because the file is shared with other processes and must not
-// be set to another mode. So a goroutine writes, which ends with the process at the latest.
+// stream is a file with the methods by which a terminal is recognised. A write to a pipe or a
+// terminal cannot be cancelled: the file is shared with other processes, so its mode must not be
+// changed. So a goroutine writes, which ends with the process at the latest.
 type stream struct {
-	ctx  context.Context //nolint:containedctx // it is that of the process
+	ctx  context.Context //nolint:containedctx // the process's context
 	file *os.File
 
 	mu     sync.Mutex
-	buffer []byte // what is written; the caller has its own again when Write returns
-	stuck  error  // the goroutine of an earlier write still hangs
+	buffer []byte // a copy of what is written, so that the caller can use its own
+	stuck  error  // set while the goroutine of an earlier write hangs
 }
 
 // Write implements io.Writer.
@@ -159,7 +159,7 @@ func (s *stream) Write(p []byte) (int, error) {
 	}
 }
 
-// Fd is the descriptor of the file.
+// Fd returns the descriptor of the file.
 func (s *stream) Fd() uintptr { return s.file.Fd() }
 
 // Read reads from the file.

@@ -15,9 +15,9 @@ import (
 	"github.com/formetl/formetl/schemas"
 )
 
-// LogForm writes what became of a form when it has ended: its changes and its figures.
-// The command tells the error at its end. An output's error is logged here where the
-// form's error does not tell it.
+// LogForm logs the result of a form that has ended: its changes of columns and its figures. The
+// command reports the form's error at its end; LogForm logs only an output's error that the form's
+// error does not name.
 func LogForm(ctx context.Context, log *slog.Logger, f *pipelines.FormReport) {
 	f.ExitCode = ExitCode(f.Err)
 	for _, d := range f.Drift {
@@ -55,17 +55,17 @@ func LogForm(ctx context.Context, log *slog.Logger, f *pipelines.FormReport) {
 	log.LogAttrs(ctx, slog.LevelError, "form failed", attrs...)
 }
 
-// Begun tells whether a form was begun.
+// Begun tells whether the run began to read a form.
 func Begun(f *pipelines.FormReport) bool {
 	_, not := errors.AsType[*pipelines.NotRunError](f.Err)
 	return !not
 }
 
-// mostChanges is how many changes of a form are logged; the report has all.
+// mostChanges is how many changes of a form's columns are logged; the report has all.
 const mostChanges = 50
 
-// logChanges writes a record for each change of the form, and one for all that
-// go beyond mostChanges.
+// logChanges writes a record for each change of a form's columns, and one for all changes beyond
+// mostChanges.
 func logChanges(ctx context.Context, log *slog.Logger, changes []schemas.Change) {
 	for i, c := range changes {
 		if i == mostChanges {
@@ -87,11 +87,11 @@ func logChanges(ctx context.Context, log *slog.Logger, changes []schemas.Change)
 // Totals are sums over forms of a run.
 type Totals struct {
 	Rows, Rejected, Bytes int64
-	Failed                int           // forms
-	Watermark             load.WallTime // up to when all outputs are complete, zero if none tells
+	Failed                int           // forms that failed
+	Watermark             load.WallTime // all outputs are complete up to it; zero: not known
 }
 
-// TotalsOf sums up forms.
+// TotalsOf returns the sums over forms.
 func TotalsOf(forms ...*pipelines.FormReport) (t Totals) {
 	for _, f := range forms {
 		t.Rows, t.Rejected = t.Rows+f.Rows, t.Rejected+f.Rejected
@@ -108,8 +108,8 @@ func TotalsOf(forms ...*pipelines.FormReport) (t Totals) {
 	return t
 }
 
-// LogSummary writes the last record of a run that ended with err. log holds the
-// pipeline's name and the run's id. Programs read the keys, so none ever changes.
+// LogSummary logs the last record of a run; err is the run's error. log holds the pipeline's
+// name and the run's id. Programs read the keys of the record, so no key ever changes.
 func LogSummary(ctx context.Context, log *slog.Logger, r *pipelines.Report, err error) {
 	t := TotalsOf(r.Forms...)
 	attrs := []slog.Attr{
@@ -127,13 +127,13 @@ func LogSummary(ctx context.Context, log *slog.Logger, r *pipelines.Report, err 
 	}
 	level, text := slog.LevelInfo, "run finished"
 	if err != nil {
-		level, text = slog.LevelError, "run failed" // the command tells the error at its end
+		level, text = slog.LevelError, "run failed" // the command reports the error at its end
 	}
 	log.LogAttrs(ctx, level, text, attrs...)
 }
 
-// VerifiedWord says in a word whether what was read agrees with the service's counts, or
-// why they are not compared.
+// VerifiedWord returns a word for whether what was read agrees with the service's counts, or
+// for why the two were not compared.
 func VerifiedWord(f *pipelines.FormReport) string {
 	switch {
 	case f.Verified == nil, f.Verified.Unproven != "":
@@ -146,13 +146,12 @@ func VerifiedWord(f *pipelines.FormReport) string {
 	return f.Verified.Reason
 }
 
-// Summarize tells a person what a run wrote and how it was verified.
-// machinesZone says that the times are in this machine's zone because nobody
-// named the account's.
+// Summarize tells a person what a run wrote and how it was verified. machinesZone says that
+// the times are in this machine's time zone because no flag named the account's.
 func (l *Log) Summarize(r *pipelines.Report, machinesZone bool) {
 	for _, f := range r.Forms {
 		if f.Error != "" {
-			continue // the error says it
+			continue // the form's error tells it
 		}
 		for _, out := range f.Outputs {
 			what, place := "result", out.Path
@@ -169,7 +168,7 @@ func (l *Log) Summarize(r *pipelines.Report, machinesZone bool) {
 		for _, d := range f.Drift {
 			l.Tell(slog.LevelWarn, f.Form+": note: "+d)
 		}
-		if r.Definition == "" { // of a definition's run the log tells it
+		if r.Definition == "" { // for a definition's run the log tells it
 			l.noteRejects(r, f)
 		}
 	}
@@ -191,7 +190,7 @@ func remarks(f *pipelines.FormReport, machinesZone bool) []string {
 	return append(parts, zone)
 }
 
-// Changed says in words what changed since the last run.
+// Changed returns in words what changed since the last run.
 func Changed(c *pipelines.ChangesReport) (parts []string) {
 	switch {
 	case c == nil:
@@ -204,7 +203,7 @@ func Changed(c *pipelines.ChangesReport) (parts []string) {
 	return parts
 }
 
-// Verified says in words whether what was read agrees with the service's counts.
+// Verified returns in words whether what was read agrees with the service's counts.
 func Verified(f *pipelines.FormReport) string {
 	switch {
 	case f.Verified == nil:
@@ -224,9 +223,9 @@ func Verified(f *pipelines.FormReport) string {
 	return "read to the end of each window, without counts (" + f.Verified.Reason + ")"
 }
 
-// LogRejects warns of the results that a run rejected and wrote without. It says where
-// they stand, and how they are read again. A run that failed because of too many says so
-// itself.
+// LogRejects warns of the results that a run rejected and left out. It names the files in which
+// they are, and how to read them again. A run that failed because of too many rejects has an error
+// that says so.
 func LogRejects(ctx context.Context, log *slog.Logger, r *pipelines.Report) {
 	if rejected, letters := deadLetters(r.Forms...); letters != "" {
 		log.LogAttrs(ctx, slog.LevelWarn, "results were rejected and are in no output", slog.Int64("rejected", rejected),
@@ -234,7 +233,7 @@ func LogRejects(ctx context.Context, log *slog.Logger, r *pipelines.Report) {
 	}
 }
 
-// noteRejects tells a person who watched a form's export what it rejected.
+// noteRejects tells a person which results the export of a form rejected.
 func (l *Log) noteRejects(r *pipelines.Report, f *pipelines.FormReport) {
 	if f.Rejected == 0 {
 		return
@@ -248,8 +247,8 @@ func (l *Log) noteRejects(r *pipelines.Report, f *pipelines.FormReport) {
 	l.Tell(slog.LevelWarn, f.Form+": note: "+Plural(f.Rejected, "result")+" rejected; "+where+"; "+replayHint(r), attrs...)
 }
 
-// deadLetters are the files with what runs of forms rejected, one for each output, and how many
-// results stand there.
+// deadLetters returns how many results the runs of forms rejected, and the files with them, one for
+// each output.
 func deadLetters(forms ...*pipelines.FormReport) (rejected int64, files string) {
 	var paths []string
 	for _, f := range forms {
@@ -266,7 +265,7 @@ func deadLetters(forms ...*pipelines.FormReport) (rejected int64, files string) 
 	return rejected, strings.Join(paths, ", ")
 }
 
-// replayHint says how rejected results are read again.
+// replayHint returns the hint on how to read rejected results again.
 func replayHint(r *pipelines.Report) string {
 	if r.Definition == "" {
 		return "mend the schema, then export again"
@@ -274,8 +273,8 @@ func replayHint(r *pipelines.Report) string {
 	return "mend the schema, then run `formetl replay " + r.Definition + "`"
 }
 
-// SetExitCodes fills in the exit codes of a run that ended with err and of each
-// of its forms, and what to do next.
+// SetExitCodes fills in the exit codes of a run that ended with err and of each of its forms, and
+// the hints on what to do next.
 func SetExitCodes(r *pipelines.Report, err error) {
 	command, whom := "formetl run", "for the next run"
 	if r.Definition == "" {
@@ -289,8 +288,8 @@ func SetExitCodes(r *pipelines.Report, err error) {
 	}
 }
 
-// Resumable says how much of what failed runs had read is taken over by a later run, and for whom, such as
-// "for the next run". It is "" where they had read nothing.
+// Resumable says how much of what failed runs had read a later run resumes from, and for whom: such
+// as "for the next run". It is "" if the failed runs had read nothing.
 func Resumable(whom string, reports ...*pipelines.Report) string {
 	var results int64
 	read := false

@@ -10,7 +10,7 @@ import (
 	"github.com/formetl/formetl/load"
 )
 
-// Plural is a number and its noun: "1 form", "2,000 forms".
+// Plural returns a number and its noun: "1 form", "2,000 forms".
 func Plural[N int | int64](n N, noun string) string {
 	if n == 1 {
 		return "1 " + noun
@@ -18,7 +18,7 @@ func Plural[N int | int64](n N, noun string) string {
 	return Thousands(n) + " " + noun + "s"
 }
 
-// Thousands groups digits: 1,234,567.
+// Thousands returns a number with grouped digits: 1,234,567.
 func Thousands[N int | int64](n N) string {
 	s := fmt.Sprint(n)
 	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
@@ -27,7 +27,7 @@ func Thousands[N int | int64](n N) string {
 	return s
 }
 
-// Known is a number of things, and otherwise where it is not known.
+// Known returns the number n with grouped digits, or otherwise if n is nil.
 func Known(n *int64, otherwise string) string {
 	if n == nil {
 		return otherwise
@@ -35,22 +35,22 @@ func Known(n *int64, otherwise string) string {
 	return Thousands(*n)
 }
 
-// Counts is a list such as "1 commit finished; 3 leftovers removed".
+// Counts is a list of what was done, such as "1 commit finished; 3 leftovers removed".
 type Counts []string
 
-// Add adds a number and what became of it, unless the number is 0.
+// Add adds a number of things and what became of them, such as "removed", unless n is 0.
 func (c *Counts) Add(n int, noun, became string) {
 	if n > 0 {
 		*c = append(*c, Plural(n, noun)+" "+became)
 	}
 }
 
-// Or is the list as text, or none where the list is empty.
+// Or returns the list as text, or none if the list is empty.
 func (c Counts) Or(none string) string {
 	return cmp.Or(strings.Join(c, "; "), none)
 }
 
-// Size is a number of bytes in the largest unit that it fills, up to GB.
+// Size returns a number of bytes in the largest unit that it fills, up to GB.
 func Size(n int64) string {
 	switch {
 	case n < 1000:
@@ -63,14 +63,14 @@ func Size(n int64) string {
 	return fmt.Sprintf("%.1f GB", float64(n)/1e9)
 }
 
-// Range is a half-open range of wall-clock time; without a beginning it begins
+// Range returns a half-open range of wall-clock time as text. A range without a beginning begins
 // at the first result.
 func Range(r load.Range) string {
 	return Beginning(r.From) + " to " + r.To.String() + " (exclusive)"
 }
 
-// Covered is the range that the parts of a manifest cover, which is more than its run's if
-// they are of several runs.
+// Covered returns the range that the parts of a manifest cover, as text. If the parts are of several
+// runs, it is more than the range of the manifest's own run.
 func Covered(m *load.Manifest) string {
 	covered, undated := m.Covers()
 	if undated {
@@ -79,7 +79,7 @@ func Covered(m *load.Manifest) string {
 	return Range(covered)
 }
 
-// Beginning is the wall-clock time that a range begins at.
+// Beginning returns the wall-clock time at which a range begins as text; "the first result" for zero.
 func Beginning(t load.WallTime) string {
 	if t.IsZero() {
 		return "the first result"
@@ -87,12 +87,12 @@ func Beginning(t load.WallTime) string {
 	return t.String()
 }
 
-// Since is a time and how long ago it was.
+// Since returns a time and how long ago it was, as text.
 func Since(now, then time.Time) string {
 	return then.UTC().Format(time.RFC3339) + " (" + Ago(now.Sub(then)) + ")"
 }
 
-// Ago is how long ago something was; a negative length lies in the future.
+// Ago says how long ago something was; a negative duration lies in the future.
 func Ago(d time.Duration) string {
 	if d < 0 {
 		return lasting(-d) + " from now"
@@ -100,7 +100,7 @@ func Ago(d time.Duration) string {
 	return lasting(d) + " ago"
 }
 
-// lasting is a length of time in one unit.
+// lasting returns a duration in one unit, as text.
 func lasting(d time.Duration) string {
 	switch {
 	case d < time.Minute:
@@ -113,8 +113,8 @@ func lasting(d time.Duration) string {
 	return Plural(int(d/(24*time.Hour)), "day")
 }
 
-// FirstInstant is when the clocks of a zone show a wall-clock time, and the
-// first of both instants where they show it twice.
+// FirstInstant returns the instant at which the clocks of a zone show a wall-clock time, the
+// first of the two if they show it twice.
 func FirstInstant(w load.WallTime, zone *time.Location) time.Time {
 	return time.Unix(w.Unix()-page.ReadWall(w.Unix(), zone).Offset, 0).In(zone)
 }

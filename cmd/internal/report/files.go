@@ -16,8 +16,8 @@ import (
 	"github.com/formetl/formetl/pipelines"
 )
 
-// CheckFile makes sure that the file of a flag, report or metrics, can be
-// written, before any work is done that it would tell of.
+// CheckFile returns an error if the file of a flag, --report or --metrics, cannot be
+// written. It is called before the work of which the file will tell.
 func CheckFile(flag, path string) error {
 	if path == "" {
 		return nil
@@ -35,28 +35,28 @@ func CheckFile(flag, path string) error {
 	return errors.Join(probe.Close(), os.Remove(probe.Name()))
 }
 
-// NoteMetrics warns of a metrics file that node_exporter's textfile collector does not read.
+// NoteMetrics warns of a metrics file whose name node_exporter's textfile collector does not read.
 func NoteMetrics(ctx context.Context, log *slog.Logger, file string) {
 	if file != "" && filepath.Ext(file) != ".prom" {
 		log.LogAttrs(ctx, slog.LevelWarn, "node_exporter's textfile collector reads only files whose names end with .prom", slog.String("path", file))
 	}
 }
 
-// unwritable is the error of a flag's file that cannot be written.
+// unwritable returns the error for a flag's file that cannot be written.
 func unwritable(flag, path string, err error) error {
 	if p := new(os.PathError); errors.As(err, &p) {
-		err = p.Err // the path of the probe would only confuse
+		err = p.Err // the path of the trial file would only confuse
 	}
 	return &load.Error{Kind: load.ErrUnusable, Op: "write the " + flag, Path: path, Hint: "give --" + flag + " a file in a folder that is there and can be written to", Err: err}
 }
 
-// Write writes the report of --report, or a list where a command made none or several. It is
-// JSON, or a page if the file's name says so.
+// Write writes the reports of runs to the file of --report: one report, or a list for none or
+// several. The file is JSON, or a page of HTML if its name says so.
 func Write(file string, reports []*pipelines.Report) error {
 	if err := CheckFile("report", file); file == "" || err != nil { // a device is never replaced
 		return err
 	}
-	host, _ := os.Hostname() // "" where the system does not tell
+	host, _ := os.Hostname() // "" if the system does not tell its name
 	for _, r := range reports {
 		if r.Version, r.Host = console.Version(), host; r.Forms == nil {
 			r.Forms = []*pipelines.FormReport{} // [] and not null
@@ -77,7 +77,7 @@ func Write(file string, reports []*pipelines.Report) error {
 }
 
 func asJSON(reports []*pipelines.Report) ([]byte, error) {
-	v := any(append([]*pipelines.Report{}, reports...)) // none is [] and not null
+	v := any(append([]*pipelines.Report{}, reports...)) // no reports are written as [], not null
 	if len(reports) == 1 {
 		v = reports[0]
 	}

@@ -11,21 +11,21 @@ import (
 	"github.com/formetl/formetl/schemas"
 )
 
-// form is what a run did with a form, as the page shows it.
+// form is what a run did with a form, in the shape that the page shows.
 type form struct {
 	*pipelines.FormReport
 
 	ID        string
 	Several   bool          // the run has other forms
 	Shown     bool          // the page has a section of the form
-	Verified  string        // in a word or two
-	Watermark load.WallTime // up to when all outputs are complete, zero if none tells
+	Verified  string        // whether results agree with the service's counts, in a word or two
+	Watermark load.WallTime // up to when all outputs are complete; zero if no output tells
 }
 
-// Begun tells whether the form was begun.
+// Begun tells whether the run began to read the form.
 func (f form) Begun() bool { return console.Begun(f.FormReport) }
 
-// Range is what the form's run was about, "" if that is not known.
+// Range returns the range of time that the run read of the form, "" if that is not known.
 func (f form) Range() string {
 	r := f.FormReport.Range
 	if r == (load.Range{}) {
@@ -34,7 +34,7 @@ func (f form) Range() string {
 	return fromTo(r.From.Time, r.To.Time) + " (exclusive), " + f.Timezone
 }
 
-// Notes say in sentences what is notable about the form.
+// Notes returns sentences on what is notable about the form.
 func (f form) Notes() []string {
 	var list []string
 	add := func(is bool, text string) {
@@ -59,27 +59,27 @@ func (f form) Notes() []string {
 	return list
 }
 
-// against sets what was done against what the plan expected.
+// against compares what was done with what the plan expected.
 type against struct {
 	Name    string
-	Planned *int64 // nil if it is not known
+	Planned *int64 // what the plan expected; nil if that is not known
 	Done    int64
 }
 
-// Plan compares the run with its plan.
+// Plan compares what the run did with the form with the run's plan.
 func (f form) Plan() []against {
 	if f.Planned == nil {
 		return nil
 	}
 	results := f.Rows + f.Rejected - f.Undated
-	if f.Error != "" { // what was read of it has no rows
+	if f.Error != "" { // what was read of a failed form is in no output
 		results = 0
 		for _, s := range f.Spans {
 			results += s.Results
 		}
 	}
 	p := f.Planned.Requests
-	var pages *int64 // those that ask what changed too
+	var pages *int64 // requests for pages, including those that ask what changed
 	if p.Total != nil && p.Counts != nil {
 		pages = new(*p.Total - *p.Counts)
 	}
@@ -91,7 +91,7 @@ func (f form) Plan() []against {
 	}
 }
 
-// PlanNotes say why what was done may differ from the plan, and what the plan costs.
+// PlanNotes says why what was done may differ from the plan, and what the plan itself cost.
 func (f form) PlanNotes() string {
 	var notes []string
 	p := f.Planned
@@ -113,7 +113,7 @@ func (f form) PlanNotes() string {
 	return strings.Join(notes, " ")
 }
 
-// span is a span of the time line, with the lengths of its bars in percent of the longest.
+// span is a span of the time line, with the lengths of its bars in percent of the longest bar.
 type span struct {
 	pipelines.Span
 	Read, Refused, Missing float64 // Missing is what was planned and not read
@@ -139,12 +139,12 @@ func (f form) TimeLine() []span {
 	return list
 }
 
-// Told is what drifted, without what the changes of the form tell too.
+// Told returns the drift of the form, without drift that the form's changes tell too.
 func (f form) Told() []string {
 	return slices.DeleteFunc(slices.Clone(f.Drift), func(d string) bool {
 		return slices.ContainsFunc(f.Changes, func(c schemas.Change) bool { return strings.HasPrefix(d, c.From+" ") })
 	})
 }
 
-// Breaking is how many changes of the form break readers.
+// Breaking returns how many changes of the form's columns break programs that read the outputs.
 func (f form) Breaking() int { return schemas.Breaking(f.Changes) }

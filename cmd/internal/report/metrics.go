@@ -23,8 +23,8 @@ import (
 	"github.com/formetl/formetl/pipelines"
 )
 
-// Families that need more than a number of the report. Some are kept from run to
-// run, or decide what is kept.
+// Names of families that code refers to. Some are kept from one run to the next, or decide what is
+// kept.
 const (
 	lastSuccess = "formetl_last_success_timestamp_seconds"
 	lastRun     = "formetl_last_run_timestamp_seconds"
@@ -32,14 +32,14 @@ const (
 	watermark   = "formetl_watermark_timestamp_seconds"
 )
 
-// family is a metric of the file. All metrics are gauges, because they tell of
-// the last run, and a counter may not fall from one run to the next.
+// family is one metric of the metrics file. All metrics are gauges, because they tell of
+// the last run, and a counter must not fall from one run to the next.
 type family struct {
 	name, help string
 	labels     []string
 }
 
-// families are all metrics, in the order of the file.
+// families returns all metrics, in their order in the file.
 func families() []family {
 	pipeline, form, output := []string{"pipeline"}, []string{"pipeline", "form"}, []string{"pipeline", "form", "output"}
 	return []family{
@@ -68,10 +68,10 @@ func families() []family {
 	}
 }
 
-// sample names a sample: its family, and the values of its labels joined by NUL.
+// sample identifies a sample: the name of its family, and the values of its labels joined by NUL.
 type sample struct{ family, labels string }
 
-// sampleOf replaces bytes that are not UTF-8, because the format cannot hold them.
+// sampleOf returns a sample. In labels it replaces bytes that are not UTF-8, and NUL.
 func sampleOf(family string, labels ...string) sample {
 	for i, v := range labels {
 		labels[i] = strings.ReplaceAll(strings.ToValidUTF8(v, "\uFFFD"), "\x00", "\uFFFD")
@@ -79,12 +79,12 @@ func sampleOf(family string, labels ...string) sample {
 	return sample{family, strings.Join(labels, "\x00")}
 }
 
-// metrics are the samples of a file.
+// metrics are the samples of a metrics file, with their values.
 type metrics map[sample]float64
 
-// newMetrics are the metrics of runs. The last success and the watermark of an
-// earlier file stay where these runs have nothing newer, so that an alert can
-// watch their age.
+// newMetrics returns the metrics of runs. Samples of the last success and the watermark are taken
+// over from the earlier file where these runs have no newer value, so that an alert can watch their
+// age.
 func newMetrics(reports []*pipelines.Report, earlier metrics) metrics {
 	m := metrics{sampleOf("formetl_build_info", console.Version()): 1}
 	for _, r := range reports {
@@ -99,8 +99,8 @@ func newMetrics(reports []*pipelines.Report, earlier metrics) metrics {
 		}
 	}
 	for s, at := range earlier {
-		// A form that succeeded reports all its outputs: one that is missing was
-		// taken out of the definition.
+		// A form that succeeded reports all its outputs. If an output of it is missing, the
+		// definition no longer has that output.
 		stays := s.family == lastSuccess || s.family == watermark && m[sample{runSuccess, s.labels[:strings.LastIndexByte(s.labels, 0)]}] != 1
 		if _, newer := m[s]; stays && !newer {
 			m[s] = at
@@ -109,7 +109,7 @@ func newMetrics(reports []*pipelines.Report, earlier metrics) metrics {
 	return m
 }
 
-// addRun adds a run. Definitions of the same name count as one pipeline.
+// addRun adds the metrics of a run. Definitions with the same name count as one pipeline.
 func (m metrics) addRun(r *pipelines.Report) {
 	m[sampleOf("formetl_pipeline_last_run_timestamp_seconds", r.Pipeline)] = unix(r.EndedAt)
 	m[sampleOf("formetl_pipeline_duration_seconds", r.Pipeline)] += r.EndedAt.Sub(r.StartedAt).Seconds()
@@ -127,9 +127,9 @@ func (m metrics) addRun(r *pipelines.Report) {
 	}
 }
 
-// addNone adds a run that failed before it knew its forms. It counts as failed
-// for the forms of the earlier file. Where that knows none, a series with an
-// empty form says so until a run knows its forms.
+// addNone adds a run that failed before it knew its forms. It counts as failed for the forms that
+// the earlier file has. If that has no forms, a sample with an empty form counts as failed until a
+// run knows its forms.
 func (m metrics) addNone(r *pipelines.Report, earlier metrics) {
 	none := sampleOf(runSuccess, r.Pipeline, "")
 	known := []string{}
@@ -146,8 +146,8 @@ func (m metrics) addNone(r *pipelines.Report, earlier metrics) {
 	}
 }
 
-// addForm adds what a run did with a form. A replay may run a form more than
-// once, and then the entries count together.
+// addForm adds what a run did with a form. If a replay runs a form more than once, the
+// values of these runs are added up.
 func (m metrics) addForm(r *pipelines.Report, f *pipelines.FormReport) {
 	success := sampleOf(runSuccess, r.Pipeline, f.Form)
 	if before, known := m[success]; f.Error != "" || known && before == 0 {
@@ -179,7 +179,7 @@ func (m metrics) addForm(r *pipelines.Report, f *pipelines.FormReport) {
 		if out.Error != "" {
 			continue
 		}
-		// A path that differs from run to run would begin a new series each time.
+		// A path that differs from run to run would begin a new time series with each run.
 		path := regexp.MustCompile(`\d{8}T\d{6}Z-[0-9a-f]{8}`).ReplaceAllString(out.Path, "{run_id}")
 		m[sampleOf("formetl_output_rows", r.Pipeline, f.Form, path)] = float64(out.Rows)
 		m[sampleOf("formetl_output_bytes", r.Pipeline, f.Form, path)] = float64(out.Bytes)
@@ -189,10 +189,10 @@ func (m metrics) addForm(r *pipelines.Report, f *pipelines.FormReport) {
 	}
 }
 
-// unix is an instant as Prometheus writes it: seconds, to the millisecond.
+// unix returns an instant in Prometheus's unit: seconds of Unix time, with milliseconds.
 func unix(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
 
-// gauges are the metrics as the library of the format takes them, in the order of
+// gauges returns the metrics in the types of Prometheus's library, in the order of
 // families.
 func (m metrics) gauges() []*dto.MetricFamily {
 	var list []*dto.MetricFamily
@@ -220,8 +220,8 @@ func (m metrics) gauges() []*dto.MetricFamily {
 	return list
 }
 
-// metricsIn are the samples of a file that belong to a known family and have
-// exactly its labels. Anything else was not written by formetl.
+// metricsIn returns the samples of a file that belong to a known family and have exactly
+// the labels of the family. Other samples were not written by formetl.
 func metricsIn(found map[string]*dto.MetricFamily) metrics {
 	m := metrics{}
 	for _, f := range families() {
@@ -242,13 +242,13 @@ func metricsIn(found map[string]*dto.MetricFamily) metrics {
 	return m
 }
 
-// metricsMode lets everybody on the machine read the file, because node_exporter
-// runs as a user of its own. A mode that somebody gave the file stays.
+// metricsMode lets all users of the machine read a new metrics file, because node_exporter
+// has a user of its own. The mode of an existing file stays.
 const metricsMode = 0o644
 
-// WriteMetrics writes the file of --metrics for node_exporter's textfile
-// collector. It replaces the file by a rename, because the collector may read at
-// any time. An earlier file that cannot be read is a warning in log.
+// WriteMetrics writes the file of --metrics for node_exporter's textfile collector. It replaces the
+// file by a rename, because the collector may read it at any time. If an earlier file cannot be
+// read, log gets a warning.
 func WriteMetrics(ctx context.Context, file string, reports []*pipelines.Report, log *slog.Logger) error {
 	if err := CheckFile("metrics", file); file == "" || err != nil { // a device is never replaced
 		return err
@@ -270,7 +270,7 @@ func WriteMetrics(ctx context.Context, file string, reports []*pipelines.Report,
 	return nil
 }
 
-// readMetrics reads the file of an earlier run; no file is no metrics.
+// readMetrics reads the metrics file of an earlier run. Without a file it returns no metrics.
 func readMetrics(file string) (metrics, error) {
 	data, err := os.ReadFile(file)
 	switch {

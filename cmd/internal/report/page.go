@@ -2,13 +2,13 @@
 // that people open, print and send on, and the metrics for node_exporter's textfile collector.
 // All are made of the reports that package pipelines returns; nothing is measured here.
 //
-// page.html is the template of the page and style.css its style. Their data are a run and its
-// forms: a report with what the page says in words of its own. html/template escapes every value
-// by the place where it stands. The page loads nothing and runs nothing: its content security
-// policy refuses what is not part of it. It holds no value of a result but where an error names one.
+// page.html is the template of the page and style.css its style. Their data are runs and forms:
+// reports of package pipelines, with words for the page. html/template escapes every value by the
+// place where it stands. The page loads and runs nothing: its content security policy refuses
+// all else. The page holds no value of a result, unless an error quotes one.
 //
-// Metrics are a map of samples. Those of an earlier file that tell when a form last succeeded
-// stay, so that an alert can watch their age.
+// Metrics are a map of samples. Samples of an earlier file that tell when a form last succeeded
+// are kept, so that an alert can watch their age.
 //
 // Begin reading at Write, page and page.html; for metrics at WriteMetrics.
 package report
@@ -30,10 +30,10 @@ import (
 //go:embed page.html style.css
 var files embed.FS
 
-// mostForms is how many forms the page shows. Of more it shows those that failed.
+// mostForms is how many forms the page shows. If there are more, it shows only those that failed.
 const mostForms = 30
 
-// run is a run as the page shows it.
+// run is a run in the shape that the page shows.
 type run struct {
 	*pipelines.Report
 	console.Totals
@@ -43,13 +43,13 @@ type run struct {
 	Verified string // how many forms agree with the service's counts
 }
 
-// page makes a page of the reports of runs. There may be none or several.
+// page makes a page of HTML of the reports of runs. There may be no report or several.
 func page(reports []*pipelines.Report) ([]byte, error) {
 	forms := 0
 	for _, r := range reports {
 		forms += len(r.Forms)
 	}
-	most := max(8, 400/max(1, forms)) // entries of a list, so that the page stays small
+	most := max(8, 400/max(1, forms)) // entries of a list, fewer with many forms
 	runs := make([]run, len(reports))
 	for i, r := range reports {
 		runs[i] = newRun(r, fmt.Sprintf("run%d", i+1), forms > mostForms)
@@ -72,8 +72,8 @@ func page(reports []*pipelines.Report) ([]byte, error) {
 	return bytes.Map(allowed, b.Bytes()), nil
 }
 
-// allowed replaces characters that no page may hold, and marks that would turn the text
-// around them.
+// allowed replaces characters that no page may hold, and marks that would change the direction of
+// the text around them.
 func allowed(r rune) rune {
 	switch {
 	case r == '\t', r == '\n':
@@ -81,7 +81,7 @@ func allowed(r rune) rune {
 	case r < ' ', r >= 0x7f && r < 0xa0, r == 0xfffe, r == 0xffff, r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069:
 		return '\uFFFD'
 	}
-	return r // of bytes that are not UTF-8 it is U+FFFD
+	return r // bytes that are not UTF-8 are U+FFFD here
 }
 
 func newRun(r *pipelines.Report, id string, onlyFailed bool) run {
@@ -107,10 +107,10 @@ func newRun(r *pipelines.Report, id string, onlyFailed bool) run {
 	return v
 }
 
-// Begun tells whether the run was begun.
+// Begun tells whether the run began to read its forms.
 func (r run) Begun() bool { return r.Error == "" || len(r.Forms) > 0 }
 
-// Attempts lists what became of attempts, the most frequent first.
+// Attempts lists how many attempts of requests had which outcome, the most frequent first.
 func (r run) Attempts() string {
 	of := r.RequestOutcomes
 	names := slices.SortedStableFunc(slices.Values(slices.Sorted(maps.Keys(of))), func(a, b string) int { return int(of[b] - of[a]) })
@@ -123,7 +123,7 @@ func (r run) Attempts() string {
 	return strings.Join(list, ", ")
 }
 
-// badge says how a run or a form ended.
+// badge says how a run or a form ended: by a CSS class, a mark and a word.
 type badge struct{ Class, Mark, Word string }
 
 func outcome(code int, begun bool) badge {

@@ -11,7 +11,7 @@ import (
 	"github.com/formetl/formetl/load"
 )
 
-// words are the functions by which page.html says numbers and times.
+// words are the functions with which page.html formats numbers and times.
 var words = template.FuncMap{
 	"n":          thousands,
 	"some":       some,
@@ -28,10 +28,10 @@ var words = template.FuncMap{
 	"outcome":    outcome,
 }
 
-// thousands is a number of any type of whole numbers.
+// thousands returns an integer of any type with grouped digits.
 func thousands(n any) string { return console.Thousands(reflect.ValueOf(n).Int()) }
 
-// some is a number, and nothing for 0, which would hide the others of a table.
+// some returns a number with grouped digits, and "" for 0: zeros would hide the numbers of a table.
 func some(n int64) string {
 	if n == 0 {
 		return ""
@@ -39,7 +39,7 @@ func some(n int64) string {
 	return console.Thousands(n)
 }
 
-// difference is by how much the fact differs from the plan.
+// difference returns by how much the number done differs from the planned one, as text.
 func difference(planned *int64, done int64) string {
 	if planned == nil {
 		return ""
@@ -58,7 +58,7 @@ func difference(planned *int64, done int64) string {
 	return text
 }
 
-// took is a length of time for people: whole seconds, of a short one milliseconds.
+// took returns a duration for people: in whole seconds, or in milliseconds if it is short.
 func took(d time.Duration) string {
 	unit := time.Second
 	if d < time.Minute {
@@ -67,10 +67,10 @@ func took(d time.Duration) string {
 	return max(0, d).Round(unit).String()
 }
 
-// wall is a wall-clock time, without its clock where that is midnight.
+// wall returns a wall-clock time as text, without the time of day if that is midnight.
 func wall(t time.Time) string { return strings.TrimSuffix(load.Wall(t).String(), " 00:00:00") }
 
-// fromTo says when a range begins and ends.
+// fromTo returns as text when a range begins and ends.
 func fromTo(from, to time.Time) string {
 	begin, end := "the first result", "no end"
 	if !from.IsZero() {
@@ -93,7 +93,7 @@ func clip(n int, s string) string {
 	return s
 }
 
-// more says how many things of a list are not shown, "" if all are.
+// more returns how many things of a list are not shown, as text; "" if all are shown.
 func more(all, shown int, what string) string {
 	if all <= shown {
 		return ""

@@ -24,9 +24,9 @@ import (
 	"github.com/formetl/formetl/pipelines/output"
 )
 
-// Activities are what a worker does for workflows.
+// Activities are the activities with which a worker does the work of workflows.
 type Activities struct {
-	// State, where it is set, takes the place of the definitions' own.
+	// State, if set, takes the place of the definitions' own state folders.
 	State string
 	// Load reads a definition.
 	Load func(context.Context, Source) (*definition.Definition, error)
@@ -42,7 +42,7 @@ type Activities struct {
 // 30 seconds is taken for dead.
 const beat = 3 * time.Second
 
-// List returns the forms of a definition, and those that cannot be run together.
+// List returns the forms of a definition, and those that cannot be run together (Listed.Clashes).
 func (a *Activities) List(ctx context.Context, in PipelineInput) (listed *Listed, err error) {
 	err = a.do(ctx, func(ctx context.Context, log *slog.Logger, p *progress) error {
 		def, err := a.definition(ctx, in.Source, p)
@@ -66,8 +66,8 @@ func (a *Activities) List(ctx context.Context, in PipelineInput) (listed *Listed
 	return listed, err
 }
 
-// Run runs the definition for one form, as `formetl run --form` does. A further try resumes
-// from what the one before had read.
+// Run runs the definition for one form, as `formetl run --form` does. A further try of the activity
+// resumes from what the try before had read.
 func (a *Activities) Run(ctx context.Context, in FormInput) (end *FormEnd, err error) {
 	err = a.do(ctx, func(ctx context.Context, log *slog.Logger, p *progress) error {
 		def, err := a.definition(ctx, in.Source, p)
@@ -91,13 +91,13 @@ func (a *Activities) Run(ctx context.Context, in FormInput) (end *FormEnd, err e
 	return end, err
 }
 
-// options are those of a run of this worker, for some forms.
+// options returns the options of a run on this worker, for the given forms.
 func (a *Activities) options(log *slog.Logger, forms ...string) pipelines.Options {
 	return pipelines.Options{Tables: a.Tables(log), Logger: log, Client: a.Client, Forms: forms}
 }
 
-// definition reads the definition that a workflow names. Its secrets stay out of what is
-// told of a bug in the activity.
+// definition reads the definition that a workflow names. It remembers the definition's secrets, so
+// that they are removed from the report of a bug in the activity.
 func (a *Activities) definition(ctx context.Context, s Source, p *progress) (*definition.Definition, error) {
 	def, err := a.Load(ctx, s)
 	if err != nil {
@@ -110,8 +110,8 @@ func (a *Activities) definition(ctx context.Context, s Source, p *progress) (*de
 	return def, nil
 }
 
-// do does the work of an activity: it tells Temporal that the activity is alive, ends it
-// in order when it is cancelled or the worker stops, and judges its error.
+// do does the work of an activity. It tells Temporal that the activity is alive, ends the work in
+// order when the activity is cancelled or the worker stops, and classifies the work's error.
 func (a *Activities) do(own context.Context, work func(context.Context, *slog.Logger, *progress) error) (err error) {
 	ctx, cancel := context.WithCancelCause(own)
 	info := activity.GetInfo(own)
@@ -134,12 +134,12 @@ func (a *Activities) do(own context.Context, work func(context.Context, *slog.Lo
 	return work(ctx, log, p)
 }
 
-// progress is how far an activity has come.
+// progress is the progress of an activity, which beat reports.
 type progress struct {
 	mu  sync.Mutex
 	now Heartbeat
 
-	secrets []transport.Secret // of the activity's definition; only the activity's goroutine uses them
+	secrets []transport.Secret // of the definition; only the activity's goroutine uses them
 }
 
 func (p *progress) note(now pipelines.Progress) {
@@ -148,8 +148,8 @@ func (p *progress) note(now pipelines.Progress) {
 	p.now = Heartbeat{Rows: now.Rows, Windows: now.WindowsDone, Requests: now.Requests}
 }
 
-// beat tells Temporal of the progress until the activity is done. It calls stop when the
-// worker ends.
+// beat reports the progress to Temporal until the activity is done. It calls stop when the
+// worker stops.
 func (p *progress) beat(ctx context.Context, done <-chan struct{}, stop func()) {
 	ticks := time.NewTicker(beat)
 	defer ticks.Stop()
@@ -170,21 +170,21 @@ func (p *progress) beat(ctx context.Context, done <-chan struct{}, stop func()) 
 	}
 }
 
-// An activity's error is of the type "exit N", by the exit code that a command ends with.
-// Only 75 is tried again, and what a worker did not end because it was stopped, or because the
-// state was not there.
+// An activity's error has the type "exit N"; N is the exit code with which a command would end. An
+// activity is tried again only after exit code 75, or if it did not finish because the worker
+// was stopped or the state could not be reached.
 
-// typePrefix begins the type of every error of an activity.
+// typePrefix is the beginning of the type of every error of an activity.
 const typePrefix = "exit "
 
-// mostText bounds the text of an error in a history.
+// mostText bounds the text of an error in the history of a workflow, in bytes.
 const mostText = 500
 
-// heldPause is how long a workflow waits for a run that holds the lease.
+// heldPause is how long a workflow waits for another run that holds the lease of an output.
 const heldPause = 20 * time.Second
 
-// failure is what an activity returns for an error. own is the activity's context: where
-// Temporal cancelled it, the activity tells that it is cancelled.
+// failure returns the error of an activity for Temporal. own is the activity's context: if Temporal
+// cancelled it, the activity reports that it was cancelled.
 func failure(own context.Context, err error) error {
 	if err == nil {
 		return nil
@@ -204,12 +204,12 @@ func failure(own context.Context, err error) error {
 	})
 }
 
-// passes tells whether an error of this exit code may pass by itself.
+// passes tells whether a later try may succeed after an error with this exit code.
 func passes(code int) bool {
 	return code == console.ExitTemporary || code == console.ExitHungUp || code == console.ExitInterrupted || code == console.ExitTerminated
 }
 
-// pauseAfter is how long to wait before the next try; 0 leaves that to the retry policy.
+// pauseAfter returns how long to wait after err before the next try; 0 leaves that to the retry policy.
 func pauseAfter(err error) time.Duration {
 	if b, ok := errors.AsType[*transport.BudgetError](err); ok && !b.Until.IsZero() {
 		return max(time.Second, time.Until(b.Until))
@@ -223,7 +223,7 @@ func pauseAfter(err error) time.Duration {
 	return 0
 }
 
-// codeOf is the exit code and the text of an error that a workflow got.
+// codeOf returns the exit code and the text of an activity's error that a workflow got.
 func codeOf(err error) (int, string) {
 	if err == nil {
 		return console.ExitOK, ""

@@ -27,7 +27,7 @@ import (
 	"github.com/formetl/formetl/pipelines/definition"
 )
 
-// process is what a command gets from the process, and the flags that both commands have.
+// process is what a command gets from its caller, and the flags that run and start share.
 type process struct {
 	stdout, stderr io.Writer
 	lookup         console.Environment
@@ -42,7 +42,7 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer, lookup func(
 	ctx, stopCatching := console.OnSignal(context.Background())
 	defer stopCatching()
 	stdout, stderr = console.Freed(ctx, stdout), console.Freed(ctx, stderr)
-	log.SetOutput(io.Discard) // of the standard library, which may hold an answer's bytes
+	log.SetOutput(io.Discard) // the standard library logs on its own; it may log bytes of an answer
 	defer console.TuneCollector(lookup)()
 	p := &process{stdout: stdout, stderr: stderr, lookup: lookup, log: console.NewLog(stderr, args)}
 	root := console.Root(&cobra.Command{
@@ -70,14 +70,14 @@ variables, or a profile of temporal.toml.`,
 	return console.Run(ctx, stopCatching, root, args, p.log, func(err error, command string) string { return console.Hint(err, command, "") })
 }
 
-// Environ is for Temporal's configuration. It returns none: no group of variables is looked for.
+// Environ is for Temporal's configuration. It returns nil: no list of variables is needed.
 func (p *process) Environ() []string { return nil }
 
-// LookupEnv is for Temporal's configuration.
+// LookupEnv reads a variable of the environment, for Temporal's configuration.
 func (p *process) LookupEnv(name string) (string, bool) { return p.lookup(name) }
 
-// temporal returns where Temporal is, as its own programs are told. With a key it is reached by
-// TLS.
+// temporal returns the options of the connection to Temporal, read from the variables that
+// Temporal's own programs use. With an API key the connection uses TLS.
 func (p *process) temporal() (o client.Options, err error) {
 	profile, err := envconfig.LoadClientConfigProfile(envconfig.LoadClientConfigProfileOptions{EnvLookup: p})
 	if err != nil {
@@ -106,7 +106,7 @@ func (p *process) dial(ctx context.Context) (client.Client, error) {
 	return connected, nil
 }
 
-// temporalError says what failed at Temporal, and with which exit code.
+// temporalError returns the error for what failed at Temporal, with its exit code.
 func temporalError(what string, err error) error {
 	code := console.ExitTemporary
 	denied, refused := errors.AsType[*serviceerror.PermissionDenied](err)
@@ -121,7 +121,7 @@ func temporalError(what string, err error) error {
 	return &console.CodeError{Code: code, Err: fmt.Errorf("cannot %s: %w; check the address, the namespace and the key, and that the server runs", what, err)}
 }
 
-// load reads a definition that lies in the folder of the definitions, and checks that a worker can
+// load reads a definition from the folder of --definitions, and checks that a worker can
 // run it.
 func (p *process) load(s Source, o definition.LoadOptions) (*definition.Definition, error) {
 	if !filepath.IsLocal(filepath.FromSlash(s.Path)) {
@@ -140,7 +140,7 @@ func (p *process) load(s Source, o definition.LoadOptions) (*definition.Definiti
 	return def, nil
 }
 
-// runFlags are the flags of run.
+// runFlags are the flags of the command run.
 type runFlags struct {
 	state, keyFile string
 	activities     int
@@ -168,14 +168,14 @@ After kill -9 they go on when it has been silent for half a minute.`,
 
 const (
 	// stopWithin is how long a worker that is told to stop waits for its activities, which
-	// keep what they have read. The process ends soon after, see console.Run.
+	// keep what they have read for the next try. The process ends soon after, see console.Run.
 	stopWithin = 2 * time.Second
-	// mostSilence is how seldom Temporal is told of an activity, and so how long a
-	// cancellation may take to arrive.
+	// mostSilence is the longest time between two heartbeats that are sent to Temporal, and so how
+	// long a cancellation may take to arrive.
 	mostSilence = 5 * time.Second
 )
 
-// run works until ctx ends.
+// run runs a worker until ctx ends.
 func (p *process) run(ctx context.Context, f runFlags) error {
 	if f.activities < 1 {
 		return console.Usagef("--activities %d: give 1 or more", f.activities)
@@ -192,7 +192,7 @@ func (p *process) run(ctx context.Context, f runFlags) error {
 		return err
 	}
 	defer connected.Close()
-	host, _ := os.Hostname() // for people
+	host, _ := os.Hostname() // the host's name, for people
 	w := worker.New(connected, p.queue, worker.Options{
 		MaxConcurrentActivityExecutionSize: f.activities, WorkerStopTimeout: stopWithin,
 		MaxHeartbeatThrottleInterval: mostSilence, DefaultHeartbeatThrottleInterval: mostSilence,
@@ -222,7 +222,7 @@ func (p *process) run(ctx context.Context, f runFlags) error {
 	return &console.ServedError{}
 }
 
-// startFlags are the flags of start.
+// startFlags are the flags of the command start.
 type startFlags struct {
 	console.DefinitionFlags
 	wait bool
