@@ -61,7 +61,7 @@ func (s Search) Check() error {
 	return nil
 }
 
-// Method returns how the criteria combine, as fs_search_method: "and", "or", or "" for fewer than two.
+// Method returns the value of fs_search_method: "and", "or", or "" for fewer than two criteria.
 func (s Search) Method() string {
 	switch {
 	case len(s.Where) < 2:

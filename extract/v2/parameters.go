@@ -11,8 +11,8 @@ import (
 )
 
 // resultsParameters returns the parameters of Get Form Results (service-v2.md, section 4). The
-// limit is always sent, because without it the service sends pages of 100. Sorting by the result's id,
-// the default, is not named, because no name of it is known to every service.
+// limit is always sent, because without it the service sends pages of 100. Sorting by the result's
+// id, the default, is not named, because no name of it is known to every service.
 func resultsParameters(q extract.ResultsQuery, zone *time.Location) transport.Parameters {
 	ps := constrain(q.Window, q.IDs, zone)
 	ps.AddNumber("limit", int64(min(cmp.Or(q.Limit, PageSize), PageSize)))

@@ -168,7 +168,7 @@ func listsOf(def *definition.Definition, schema *schemas.Schema) (lists []schema
 	return lists
 }
 
-// tableOf returns the table of a form's results, or with a list the table of the list's child output.
+// tableOf returns the table of a form's results, or with a list that of the list's child output.
 func tableOf(list schemas.Source, form string, name []string, schema *schemas.Schema) (ddl.Table, error) {
 	t := ddl.Table{Name: name, Comment: "Results of the form " + form, Columns: schema.Columns}
 	if list == (schemas.Source{}) {

@@ -272,14 +272,14 @@ func (d *DefinitionFlags) Register(set *pflag.FlagSet) {
 	d.RegisterKey(set, ", instead of the definition's reference")
 }
 
-// RegisterForms adds --form and --state alone.
+// RegisterForms adds only --form, --state and --var.
 func (d *DefinitionFlags) RegisterForms(set *pflag.FlagSet) {
 	set.StringArrayVar(&d.Forms, "form", nil, "only this form of the definition; repeatable")
 	set.StringVar(&d.State, "state", "", "folder of budgets and checkpoints, or s3://bucket/prefix/ (default: the definition's)")
 	d.RegisterVariables(set)
 }
 
-// RegisterVariables adds --var alone.
+// RegisterVariables adds only --var.
 func (d *DefinitionFlags) RegisterVariables(set *pflag.FlagSet) {
 	set.StringArrayVar(&d.variables, "var", nil, "NAME=VALUE for ${var:NAME} in the definition; repeatable")
 }
@@ -367,8 +367,8 @@ func (r *RangeFlags) Options() (o pipelines.Options, err error) {
 	return o, nil
 }
 
-// CheckOrdinary returns a load.ErrUnusable if a local path is a device, a pipe, a socket or a link,
-// or leads through a file as if that were a folder. formetl never writes there, even with --force.
+// CheckOrdinary returns a load.ErrUnusable if a device, a pipe, a socket or a link lies at a local
+// path, because a file would replace it. Not even --force makes formetl write there.
 func CheckOrdinary(path string) error {
 	info, err := os.Lstat(path)
 	if err != nil {

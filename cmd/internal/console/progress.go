@@ -31,8 +31,8 @@ const (
 )
 
 // Progress shows the progress of a run with all its forms: by a bar where a person watches,
-// otherwise by a record in the log every half minute. So an operator sees that the run is alive, how fast
-// it is and how long it will take.
+// otherwise by a record in the log every half minute. So an operator sees that the run is
+// alive, how fast it is and how long it will take.
 type Progress struct {
 	bars bool
 	out  io.Writer

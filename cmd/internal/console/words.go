@@ -79,7 +79,7 @@ func Covered(m *load.Manifest) string {
 	return Range(covered)
 }
 
-// Beginning returns the wall-clock time at which a range begins as text; "the first result" for zero.
+// Beginning returns as text when a range begins; for the zero time that is "the first result".
 func Beginning(t load.WallTime) string {
 	if t.IsZero() {
 		return "the first result"

@@ -209,7 +209,7 @@ func passes(code int) bool {
 	return code == console.ExitTemporary || code == console.ExitHungUp || code == console.ExitInterrupted || code == console.ExitTerminated
 }
 
-// pauseAfter returns how long to wait after err before the next try; 0 leaves that to the retry policy.
+// pauseAfter returns how long to wait after err before the next try; 0: as the retry policy says.
 func pauseAfter(err error) time.Duration {
 	if b, ok := errors.AsType[*transport.BudgetError](err); ok && !b.Until.IsZero() {
 		return max(time.Second, time.Until(b.Until))
