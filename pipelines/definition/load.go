@@ -62,7 +62,7 @@ func Load(file string, o LoadOptions) (*Definition, error) {
 		return nil, err
 	}
 	if !isDefinition(root) && isSchema(root) {
-		return nil, doc.Wrong("this is a schema file, not a definition", "give the definition that names it under schema:; `formetl validate` checks a schema file by itself")
+		return nil, doc.WrongFile("this is a schema file, not a definition", "give the definition that names it under schema:; `formetl validate` checks a schema file by itself")
 	}
 	return decode(doc, root, o)
 }

@@ -22,7 +22,7 @@ func LoadSchema(file string, secrets *Secrets) (*schemas.Schema, error) {
 		return nil, err
 	}
 	if isDefinition(root) {
-		return nil, doc.Wrong("this is a definition, not a schema file", "give the file that it names under schema:, or write one by `formetl schema infer`")
+		return nil, doc.WrongFile("this is a definition, not a schema file", "give the file that it names under schema:, or write one by `formetl schema infer`")
 	}
 	return decodeSchema(doc, root, secrets)
 }

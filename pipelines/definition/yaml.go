@@ -50,7 +50,7 @@ func parseDocument(file string, data []byte) (*document, value, error) {
 	var body, another yaml.Node
 	err := decoder.Decode(&body)
 	if errors.Is(err, io.EOF) {
-		return nil, value{}, d.Wrong("the file is empty", "see pipelines/examples for a file to begin with")
+		return nil, value{}, d.WrongFile("the file is empty", "see pipelines/examples for a file to begin with")
 	}
 	if err == nil {
 		err = decoder.Decode(&another)
@@ -97,9 +97,9 @@ func (d *document) Err() error {
 	return &Error{File: d.file, Problems: d.problems}
 }
 
-// Wrong returns an *Error for a file that is not of the expected kind, such as a schema file
+// WrongFile returns an *Error for a file that is not of the expected kind, such as a schema file
 // in place of a definition. The text what says of which kind the file is.
-func (d *document) Wrong(what, remedy string) error {
+func (d *document) WrongFile(what, remedy string) error {
 	return &Error{File: d.file, Problems: []Problem{{Line: 1, Column: 1, Message: what, Remedy: remedy}}}
 }
 

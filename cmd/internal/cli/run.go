@@ -136,7 +136,7 @@ func (r *runs) one(ctx context.Context, def *definition.Definition, options pipe
 	r.reports = append(r.reports, report)
 	console.SetExitCodes(report, err)
 	if err != nil {
-		r.failures = append(r.failures, &console.RunError{Pipeline: def.Name, RunID: options.RunID, Named: several, Err: err})
+		r.failures = append(r.failures, &console.RunError{Pipeline: def.Name, RunID: options.RunID, NamesPipeline: several, Err: err})
 	}
 	console.LogRejects(ctx, log, report)
 	if !r.bar.Shown() || log.Enabled(ctx, slog.LevelInfo) {

@@ -195,13 +195,13 @@ func (l *Log) Panic(what, stack string) {
 // RunError is the failure of one of the runs of a command.
 type RunError struct {
 	Pipeline, RunID string
-	Named           bool // the command runs several pipelines, so the text names this one
+	NamesPipeline   bool // the command runs several pipelines, so the text names this one
 	Err             error
 }
 
 // Error returns the text of the wrapped error, after the pipeline's name if Named is set.
 func (e *RunError) Error() string {
-	if e.Named {
+	if e.NamesPipeline {
 		return e.Pipeline + ": " + e.Err.Error()
 	}
 	return e.Err.Error()

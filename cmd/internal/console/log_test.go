@@ -120,8 +120,8 @@ func TestAllDefinitions(t *testing.T) {
 // TestFailJSON: each failed run has a record of its own, which names it, and so has what
 // failed besides.
 func TestFailJSON(t *testing.T) {
-	held := &RunError{Pipeline: "a", RunID: "run1", Named: true, Err: &load.HeldError{Path: "/lake/"}}
-	full := &RunError{Pipeline: "b", RunID: "run2", Named: true, Err: &load.Error{Kind: load.ErrFailed, Op: "write", Path: "/x", Err: errors.New("disk full")}}
+	held := &RunError{Pipeline: "a", RunID: "run1", NamesPipeline: true, Err: &load.HeldError{Path: "/lake/"}}
+	full := &RunError{Pipeline: "b", RunID: "run2", NamesPipeline: true, Err: &load.Error{Kind: load.ErrFailed, Op: "write", Path: "/x", Err: errors.New("disk full")}}
 	report := &load.Error{Kind: load.ErrUnusable, Op: "write the report", Path: "r.json", Err: errors.New("denied")}
 	for _, c := range []struct {
 		err  error
