@@ -139,12 +139,8 @@ func (f *formRun) planned(ctx context.Context, d *decision) (*extract.Plan, erro
 // isShort tells whether a tail, the range of a run that continues the datasets, is read without
 // counts, because a count would cost more than it saves with so many results. If the tail has
 // no beginning, fixed windows still need counts to find where they begin.
-func isShort(def *definition.Definition, tail extract.Window, results int64) bool {
-	const fewPartitions = 8
-	if tail.From.IsZero() && !def.Extract.Window.Auto() {
-		return false
-	}
-	return results <= extract.DefaultTarget && def.FinestUnit().Spans(tail) <= fewPartitions
+func isShort(form reading.Form, tail extract.Window, results int64) bool {
+	return (!tail.From.IsZero() || form.Def.Extract.Window.Auto()) && form.IsSmall(tail, results)
 }
 
 // emptyPlan returns the plan of an interval that holds no results.
@@ -161,7 +157,7 @@ func planTail(ctx context.Context, r *reading.Reader, iv reading.Interval, s *re
 	if empty || held == 0 && !s.NamesSince(reading.LeastWatermark(manifests)) {
 		return emptyPlan(r.Form, iv), nil
 	}
-	if isShort(r.Def, iv.Read, held+int64(len(s.Named))) {
+	if isShort(r.Form, iv.Read, held+int64(len(s.Named))) {
 		count = nil
 	}
 	return r.NewPlan(ctx, iv, iv.Read, count)

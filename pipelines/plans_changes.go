@@ -87,7 +87,7 @@ func (p *FormPlan) makeTail(ctx context.Context, f *following) (err error) {
 		if plan, err = wouldPlan(ctx, f.form, i); plan == nil || err != nil {
 			return err
 		}
-		if asks && !isShort(f.form.Def, i.Read, held+n) {
+		if asks && !isShort(f.form, i.Read, held+n) {
 			own = plan.Requests
 		}
 	}

@@ -80,7 +80,8 @@ func (j *Job) DeadLetters(ctx context.Context, out definition.Output) (all []Let
 	if !out.Dataset() {
 		name := load.FileRejectsName(p.Scope)
 		data, _, err := p.dest.Get(ctx, name)
-		return all, add(name, data, err)
+		err = add(name, data, err)
+		return all, err
 	}
 	if p.manifest == nil {
 		return nil, nil

@@ -108,6 +108,13 @@ func CostlyText(plan *extract.Plan) string {
 		cost, plan.Total, fair, len(plan.Windows), plan.Range.Step, remedy)
 }
 
+// IsSmall tells whether a span with so many results is better read without a count, which would
+// cost more than it saves. A span of more than a few partitions is none: each is a request.
+func (f Form) IsSmall(span extract.Window, results int64) bool {
+	const fewPartitions = 8
+	return results <= extract.DefaultTarget && f.Def.FinestUnit().Spans(span) <= fewPartitions
+}
+
 // Windows returns the windows of a plan with their counts. Windows that share one
 // count form a group.
 func Windows(plan *extract.Plan) []*Window {

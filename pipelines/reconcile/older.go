@@ -44,9 +44,6 @@ func (c *Reconciler) uncompared() idset.Set {
 	return c.readIDs().Without(c.compared)
 }
 
-// mostCells is how many partitions a span may have that is read without a count.
-const mostCells = 8
-
 // planOlder divides a span outside the run's range into windows and inserts them
 // into the run's windows. It returns the new windows that may hold results. A run
 // that continues the datasets knows roughly how many results the span has. So it asks
@@ -99,7 +96,6 @@ func (c *Reconciler) isSmall(w extract.Window, held int64) bool {
 	if !c.Changes.continues() || held > extract.DefaultTarget {
 		return false
 	}
-	unit := c.Reader.Def.FinestUnit()
 	if w.From.IsZero() { // such a window stays undivided if it is one part of each dataset
 		return !slices.ContainsFunc(manifestsOf(c.Parts), func(m *load.Manifest) bool {
 			return slices.ContainsFunc(m.Parts, func(p load.Part) bool {
@@ -107,7 +103,7 @@ func (c *Reconciler) isSmall(w extract.Window, held int64) bool {
 			})
 		})
 	}
-	return unit.Spans(w) <= mostCells
+	return c.Reader.IsSmall(w, held)
 }
 
 // A part outside the run's range is stale if the service named a result of the part as
