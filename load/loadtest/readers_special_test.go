@@ -14,6 +14,7 @@ import (
 	"github.com/formetl/formetl/load/csvout"
 	"github.com/formetl/formetl/load/jsonout"
 	"github.com/formetl/formetl/load/loadtest"
+	"github.com/formetl/formetl/load/loadtest/duckdb"
 	"github.com/formetl/formetl/load/parquetout"
 )
 
@@ -32,7 +33,7 @@ func TestDuckDBReadsCSVAsText(t *testing.T) {
 	})
 	defer batch.Release()
 	file := writeFile(t, csvout.Format(), load.EncodeOptions{}, "", batch)
-	compare(t, batch, query(t, openDuckDB(t), schema,
+	compare(t, batch, query(t, duckdb.Open(t, "UTC"), schema,
 		"SELECT * FROM read_csv("+file+", all_varchar=true, allow_quoted_nulls=false)"))
 }
 
@@ -44,7 +45,7 @@ func TestDuckDBReadsASingleColumn(t *testing.T) {
 	batch := loadtest.Random(mem, schema, 100, 3)
 	defer batch.Release()
 	file := writeFile(t, csvout.Format(), load.EncodeOptions{}, "", batch)
-	compare(t, batch, query(t, openDuckDB(t), schema, "SELECT * FROM read_csv("+file+", header=true)"))
+	compare(t, batch, query(t, duckdb.Open(t, "UTC"), schema, "SELECT * FROM read_csv("+file+", header=true)"))
 }
 
 func TestDuckDBReadsNames(t *testing.T) {
@@ -59,7 +60,7 @@ func TestDuckDBReadsNames(t *testing.T) {
 	}
 	batch := loadtest.Random(mem, arrow.NewSchema(fields, nil), 30, 5)
 	defer batch.Release()
-	db, schema := openDuckDB(t), batch.Schema()
+	db, schema := duckdb.Open(t, "UTC"), batch.Schema()
 	columns := columnsOf(schema, duckType)
 	file := writeFile(t, parquetout.Format(), load.EncodeOptions{}, "", batch)
 	compare(t, batch, query(t, db, schema, "SELECT * FROM read_parquet("+file+")"))
@@ -96,7 +97,7 @@ func TestDuckDBFiltersByStatistics(t *testing.T) {
 	})
 	defer batch.Release()
 	file := writeFile(t, parquetout.Format(), load.EncodeOptions{}, "", batch)
-	db := openDuckDB(t)
+	db := duckdb.Open(t, "UTC")
 	count := loadtest.Columns("n", arrow.PrimitiveTypes.Int64)
 	for where, want := range map[string]int{
 		"d9 < -749": 100, "d18 < -749": 100, "d25 < -749": 100, "d38 < -749": 100,
@@ -133,7 +134,7 @@ func TestReadersTakeLargeDictionaries(t *testing.T) {
 	})
 	defer batch.Release()
 	file := writeFile(t, parquetout.Format(), load.EncodeOptions{}, "", batch)
-	compare(t, batch, query(t, openDuckDB(t), schema, "SELECT * FROM read_parquet("+file+")"))
+	compare(t, batch, query(t, duckdb.Open(t, "UTC"), schema, "SELECT * FROM read_parquet("+file+")"))
 }
 
 // appendText appends the text, or a null in every tenth row.

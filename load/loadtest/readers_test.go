@@ -28,17 +28,6 @@ import (
 // These tests read what the encoders write with DuckDB. They stand in one package because
 // DuckDB's library takes seconds to link.
 
-// openDuckDB returns a database in memory, in UTC.
-func openDuckDB(t *testing.T) *sql.DB {
-	t.Helper()
-	db := duckdb.Open(t)
-	db.SetMaxOpenConns(1)
-	if _, err := db.ExecContext(t.Context(), "SET TimeZone = 'UTC'"); err != nil {
-		t.Fatal(err)
-	}
-	return db
-}
-
 // writeFile encodes the batch into a file and returns its path, quoted for SQL.
 func writeFile(t *testing.T, format load.Format, o load.EncodeOptions, codec string, batch arrow.RecordBatch) string {
 	t.Helper()
@@ -206,7 +195,7 @@ func forEach(t *testing.T, test func(t *testing.T, batch arrow.RecordBatch)) {
 }
 
 func TestDuckDBReadsParquet(t *testing.T) {
-	db := openDuckDB(t)
+	db := duckdb.Open(t, "UTC")
 	for _, codec := range []string{"", "none", "snappy", "gzip"} {
 		forEach(t, func(t *testing.T, batch arrow.RecordBatch) {
 			file := writeFile(t, parquetout.Format(), load.EncodeOptions{Compression: codec}, "", batch)
@@ -225,7 +214,7 @@ func columnsOf(schema *arrow.Schema, of func(arrow.DataType) string) string {
 }
 
 func TestDuckDBReadsJSON(t *testing.T) {
-	db := openDuckDB(t)
+	db := duckdb.Open(t, "UTC")
 	for _, codec := range []string{"", "gzip", "zstd"} {
 		for _, format := range []load.Format{jsonout.NDJSON(), jsonout.JSON()} {
 			forEach(t, func(t *testing.T, batch arrow.RecordBatch) {
@@ -243,7 +232,7 @@ const readCSV = `read_csv(%s, header=true, delim=',', quote='"', escape='"', nul
 	auto_detect=false, strict_mode=true, columns=%s)`
 
 func TestDuckDBReadsCSV(t *testing.T) {
-	db := openDuckDB(t)
+	db := duckdb.Open(t, "UTC")
 	for _, codec := range []string{"", "gzip", "zstd"} {
 		forEach(t, func(t *testing.T, batch arrow.RecordBatch) {
 			file := writeFile(t, csvout.Format(), load.EncodeOptions{Zone: loadtest.Chicago()}, codec, batch)

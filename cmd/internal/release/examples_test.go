@@ -114,7 +114,7 @@ func runWarehouse(t *testing.T, w *world) {
 	same(t, w.rows(definition), map[string]int64{"feedback": all})
 	sql := w.formetl("schema", "ddl", definition, "--dialect", "duckdb")
 	t.Run("DuckDB", func(t *testing.T) {
-		db := duckdb.Open(t)
+		db := duckdb.Open(t, "UTC")
 		if _, err := db.ExecContext(t.Context(), sql); err != nil {
 			t.Fatal(err)
 		}

@@ -129,7 +129,7 @@ func TestReadmeCommands(t *testing.T) {
 // runSQL runs the README's queries over what its commands made.
 func runSQL(t *testing.T, queries []string) {
 	t.Helper()
-	db := duckdb.Open(t)
+	db := duckdb.Open(t, "UTC")
 	for _, query := range queries {
 		var rows int
 		if err := db.QueryRowContext(t.Context(), "SELECT count(*) FROM ("+strings.TrimRight(strings.TrimSpace(query), ";")+")").Scan(&rows); err != nil || rows == 0 {

@@ -11,7 +11,7 @@ import (
 )
 
 // Open ends the test: DuckDB is a library in C++.
-func Open(t testing.TB) *sql.DB {
+func Open(t testing.TB, _ string) *sql.DB {
 	t.Helper()
 	needs.Missing(t, "DuckDB", "apt-get install gcc g++ libc6-dev, and CGO_ENABLED=1")
 	return nil
