@@ -42,6 +42,7 @@ const maxResident = 200_000 // kB
 // TestMemory streams one Parquet part to S3 that is larger than the memory
 // that the run may have.
 func TestMemory(t *testing.T) {
+	needs.Slow(t)
 	needs.RequireS3(t)
 	results, least := 34_000, int64(300_000_000)
 	if os.Getenv("FORMETL_TEST_LARGE") != "" {
