@@ -53,7 +53,7 @@ type Checkpoint struct {
 
 	foreign bool // set once another run was seen to have written the header
 
-	buffers sync.Pool // holds *bytes.Buffer, for the rows of pieces that are written
+	buffers sync.Pool // holds *bytes.Buffer, for the rows of pieces that are written or read back
 
 	next  atomic.Int64 // number of the next piece
 	begun atomic.Bool  // set if there is a header, so that the next run may take pieces over
@@ -182,10 +182,12 @@ func (c *Checkpoint) Rows(ctx context.Context, p Piece, visit func(arrow.RecordB
 	if len(p.streams) == 0 {
 		return nil
 	}
-	data, err := c.rows(ctx, p)
-	if err != nil {
+	buffer := c.buffer()
+	defer c.buffers.Put(buffer)
+	if err := c.rows(ctx, p, buffer); err != nil {
 		return err
 	}
+	data := buffer.Bytes()
 	for _, s := range p.streams {
 		if err := c.eachBatch(data[:s.Bytes], visit); err != nil {
 			return err
@@ -195,24 +197,34 @@ func (c *Checkpoint) Rows(ctx context.Context, p Piece, visit func(arrow.RecordB
 	return nil
 }
 
-// rows reads the Arrow streams of a piece and verifies their checksums.
-func (c *Checkpoint) rows(ctx context.Context, p Piece) ([]byte, error) {
+// rows reads the Arrow streams of a piece and verifies their checksums. It does not Get the object,
+// because to know the version of a large object takes longer than to read it.
+func (c *Checkpoint) rows(ctx context.Context, p Piece, into *bytes.Buffer) error {
 	name := p.object(rowsSuffix)
-	data, err := c.get(ctx, name)
+	err := c.state.Try(ctx, func() error {
+		object, err := c.state.Open(ctx, c.prefix+name)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = object.Close() }() // it is only read
+		into.Reset()
+		_, err = into.ReadFrom(object)
+		return err
+	})
 	if errors.Is(err, load.ErrNotExist) {
 		err = fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return fmt.Errorf("%s: %w", name, err)
 	}
-	rest := data
+	rest := into.Bytes()
 	for _, s := range p.streams {
 		if s.Bytes < 0 || s.Bytes > int64(len(rest)) || crc32.Checksum(rest[:s.Bytes], castagnoli) != s.CRC {
-			return nil, fmt.Errorf("%s: %w", name, ErrDamaged)
+			return fmt.Errorf("%s: %w", name, ErrDamaged)
 		}
 		rest = rest[s.Bytes:]
 	}
-	return data, nil
+	return nil
 }
 
 func (c *Checkpoint) eachBatch(data []byte, visit func(arrow.RecordBatch) error) error {

@@ -81,8 +81,9 @@ func (c *Checkpoint) Verify(ctx context.Context, found *Inherited) error {
 		if len(p.streams) == 0 {
 			return nil
 		}
-		_, err := c.rows(ctx, *p)
-		return err
+		buffer := c.buffer()
+		defer c.buffers.Put(buffer)
+		return c.rows(ctx, *p, buffer)
 	})
 }
 

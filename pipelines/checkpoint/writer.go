@@ -25,12 +25,16 @@ type Writer struct {
 
 // Write returns a Writer for a new piece.
 func (c *Checkpoint) Write() *Writer {
-	data, ok := c.buffers.Get().(*bytes.Buffer)
-	if !ok {
-		data = &bytes.Buffer{}
+	return &Writer{c: c, data: c.buffer()}
+}
+
+// buffer returns an empty buffer. The caller puts it into buffers again.
+func (c *Checkpoint) buffer() *bytes.Buffer {
+	if b, ok := c.buffers.Get().(*bytes.Buffer); ok {
+		b.Reset()
+		return b
 	}
-	data.Reset()
-	return &Writer{c: c, data: data}
+	return &bytes.Buffer{}
 }
 
 // Bytes returns how many bytes of memory the rows take so far.
