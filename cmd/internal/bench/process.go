@@ -6,8 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"runtime"
-	"syscall"
+	"strings"
 	"time"
 )
 
@@ -25,15 +24,33 @@ func measured(ctx context.Context, environment []string, program string, args ..
 	var said bytes.Buffer
 	command.Stderr = &said
 	began := time.Now()
-	if err := command.Run(); err != nil {
-		return usage{}, fmt.Errorf("%s %v: %w\n%s", program, args, err, said.Bytes())
+	if err := command.Start(); err != nil {
+		return usage{}, err
 	}
-	u := usage{wall: time.Since(began), cpu: command.ProcessState.UserTime() + command.ProcessState.SystemTime()}
-	if r, ok := command.ProcessState.SysUsage().(*syscall.Rusage); ok {
-		u.resident = r.Maxrss
-		if runtime.GOOS != "darwin" {
-			u.resident <<= 10 // Linux counts in KiB
+	ended := make(chan error, 1)
+	go func() { ended <- command.Wait() }()
+	var u usage
+	for {
+		select {
+		case <-time.After(5 * time.Millisecond):
+			u.resident = max(u.resident, resident(command.Process.Pid))
+		case err := <-ended:
+			if err != nil {
+				return usage{}, fmt.Errorf("%s %v: %w\n%s", program, args, err, said.Bytes())
+			}
+			u.wall, u.cpu = time.Since(began), command.ProcessState.UserTime()+command.ProcessState.SystemTime()
+			return u, nil
 		}
 	}
-	return u, nil
+}
+
+// resident returns the most bytes of memory that a process has had so far, as Linux tells it in
+// /proc (VmHWM); elsewhere 0. What wait4(2) tells does not do: there a process begins with the
+// most memory of the bench that started it.
+func resident(pid int) (bytes int64) {
+	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if _, rest, found := strings.Cut(string(status), "VmHWM:"); found {
+		_, _ = fmt.Sscanf(rest, "%d kB", &bytes)
+	}
+	return bytes << 10
 }
