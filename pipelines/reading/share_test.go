@@ -5,6 +5,7 @@ import (
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/extracttest"
+	"github.com/formetl/formetl/extract/page"
 	"github.com/formetl/formetl/pipelines/checkpoint"
 )
 
@@ -56,6 +57,26 @@ func TestDivideStretches(t *testing.T) {
 				t.Errorf("%d results are expected", up.expected)
 			}
 		})
+	}
+}
+
+// TestRestAfterPages: how many results are left is estimated by the ids of all pages so far.
+func TestRestAfterPages(t *testing.T) {
+	st := half(0, 1000, extract.Unknown)
+	st.read, st.first, st.last = 0, 0, 0
+	for first := int64(1); first < 400; first += 200 {
+		var b page.Builder
+		b.Begin()
+		for id := first; id < first+200; id += 2 {
+			b.Result(id)
+		}
+		p := b.Finish()
+		st.note(p)
+		p.Release()
+	}
+	st.note(nil) // no page follows
+	if results, ids := st.rest(); results != 301 || ids != 601 {
+		t.Errorf("%d results among %d ids, want 301 among 601", results, ids)
 	}
 }
 
