@@ -16,9 +16,9 @@ const (
 	UnitYear
 )
 
-// step returns a step with the boundaries of the unit. For UnitNone the step is auto, without any.
-func (u Unit) step() Step {
-	return [...]Step{UnitDay: {Days: 1}, UnitMonth: {Months: 1}, UnitYear: {Months: 12}}[u]
+// period returns the period of the unit. That of UnitNone is auto, without boundaries.
+func (u Unit) period() Period {
+	return [...]Period{UnitDay: {Days: 1}, UnitMonth: {Months: 1}, UnitYear: {Months: 12}}[u]
 }
 
 // Start returns the beginning of the unit that holds t; t itself for UnitNone.
@@ -26,7 +26,7 @@ func (u Unit) Start(t time.Time) time.Time {
 	if u == UnitNone {
 		return t
 	}
-	return u.step().start(t)
+	return u.period().start(t)
 }
 
 // Next returns the beginning of the unit after the one that holds t; t itself for UnitNone.
@@ -34,7 +34,7 @@ func (u Unit) Next(t time.Time) time.Time {
 	if u == UnitNone {
 		return t
 	}
-	return u.step().next(t)
+	return u.period().next(t)
 }
 
 // Spans returns how many units a window touches; 1 for UnitNone.
@@ -42,15 +42,15 @@ func (u Unit) Spans(w Window) int {
 	if u == UnitNone {
 		return 1
 	}
-	return int(u.step().index(w.To.Add(-time.Second))-u.step().index(w.From)) + 1
+	return int(u.period().index(w.To.Add(-time.Second))-u.period().index(w.From)) + 1
 }
 
-// tile divides the window rest at the boundaries of all steps; an auto step has no boundaries.
+// tile divides the window rest at the boundaries of all periods; an auto period has no boundaries.
 // tile stops after more than maxWindows windows.
-func tile(rest Window, steps ...Step) (ws []Window) {
+func tile(rest Window, periods ...Period) (ws []Window) {
 	for rest.From.Before(rest.To) && len(ws) <= maxWindows {
 		next := rest
-		for _, s := range steps {
+		for _, s := range periods {
 			if !s.Auto() {
 				next.To = Earlier(next.To, s.next(rest.From))
 			}
@@ -77,15 +77,15 @@ var levels = [...]func(t time.Time) time.Time{
 
 func years(n int) func(t time.Time) time.Time { return months(12 * n) }
 
-func months(n int) func(t time.Time) time.Time { return Step{Months: n}.next }
+func months(n int) func(t time.Time) time.Time { return Period{Months: n}.next }
 
-func seconds(n int) func(t time.Time) time.Time { return Step{Seconds: n}.next }
+func seconds(n int) func(t time.Time) time.Time { return Period{Seconds: n}.next }
 
 // days returns a function for the boundaries within a month, on day 1, 1+n, 1+2n and so on.
 func days(n int) func(t time.Time) time.Time {
 	return func(t time.Time) time.Time {
 		next := time.Date(t.Year(), t.Month(), (t.Day()-1)/n*n+n+1, 0, 0, 0, 0, time.UTC)
-		if month := UnitMonth.step().next(t); next.After(month) {
+		if month := UnitMonth.period().next(t); next.After(month) {
 			return month
 		}
 		return next

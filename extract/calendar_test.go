@@ -119,7 +119,7 @@ func TestUnitCut(t *testing.T) {
 		{UnitYear, "1999-12-31", "2001-01-01 00:00:01", 3, "2000-01-01"},
 	} {
 		from, to := wallTime(t, tc.from), wallTime(t, tc.to)
-		ws := tile(Window{from, to}, tc.unit.step())
+		ws := tile(Window{from, to}, tc.unit.period())
 		if len(ws) != tc.want || tc.unit.Spans(Window{from, to}) != tc.want {
 			t.Errorf("%v, %s to %s: %d windows, spans %d; want %d", tc.unit, tc.from, tc.to, len(ws), tc.unit.Spans(Window{from, to}), tc.want)
 		}
@@ -144,41 +144,41 @@ func TestUnitCut(t *testing.T) {
 
 func TestStep(t *testing.T) {
 	for _, tc := range []struct {
-		step            Step
+		period          Period
 		name            string
 		at, start, next string
 	}{
-		{Step{Seconds: 900}, "15m", "2026-01-01 00:14:59", "2026-01-01", "2026-01-01 00:15:00"},
-		{Step{Seconds: 900}, "15m", "2026-01-01 00:15:00", "2026-01-01 00:15:00", "2026-01-01 00:30:00"},
-		{Step{Seconds: 6 * 3600}, "6h", "2026-01-01 23:59:59", "2026-01-01 18:00:00", "2026-01-02"},
-		{Step{Seconds: 1}, "1s", "2026-01-01 23:59:59", "2026-01-01 23:59:59", "2026-01-02"},
-		{Step{Seconds: 3600}, "1h", "1965-01-01 00:30:00", "1965-01-01", "1965-01-01 01:00:00"},
-		{Step{Days: 1}, "1d", "2024-02-28 23:59:59", "2024-02-28", "2024-02-29"},
-		{Step{Days: 1}, "1d", "2023-02-28 23:59:59", "2023-02-28", "2023-03-01"},
-		{Step{Days: 1}, "1d", "2025-12-31 12:00:00", "2025-12-31", "2026-01-01"},
-		{Step{Days: 7}, "7d", "2026-01-04 23:59:59", "2025-12-29", "2026-01-05"},
-		{Step{Days: 7}, "7d", "2026-01-05", "2026-01-05", "2026-01-12"},
-		{Step{Days: 7}, "7d", "1969-12-28", "1969-12-22", "1969-12-29"},
-		{Step{Months: 1}, "1mo", "2024-02-29 12:00:00", "2024-02-01", "2024-03-01"},
-		{Step{Months: 1}, "1mo", "2025-12-31 23:59:59", "2025-12-01", "2026-01-01"},
-		{Step{Months: 3}, "3mo", "2026-05-31", "2026-04-01", "2026-07-01"},
-		{Step{Months: 12}, "12mo", "2026-05-31", "2026-01-01", "2027-01-01"},
+		{Period{Seconds: 900}, "15m", "2026-01-01 00:14:59", "2026-01-01", "2026-01-01 00:15:00"},
+		{Period{Seconds: 900}, "15m", "2026-01-01 00:15:00", "2026-01-01 00:15:00", "2026-01-01 00:30:00"},
+		{Period{Seconds: 6 * 3600}, "6h", "2026-01-01 23:59:59", "2026-01-01 18:00:00", "2026-01-02"},
+		{Period{Seconds: 1}, "1s", "2026-01-01 23:59:59", "2026-01-01 23:59:59", "2026-01-02"},
+		{Period{Seconds: 3600}, "1h", "1965-01-01 00:30:00", "1965-01-01", "1965-01-01 01:00:00"},
+		{Period{Days: 1}, "1d", "2024-02-28 23:59:59", "2024-02-28", "2024-02-29"},
+		{Period{Days: 1}, "1d", "2023-02-28 23:59:59", "2023-02-28", "2023-03-01"},
+		{Period{Days: 1}, "1d", "2025-12-31 12:00:00", "2025-12-31", "2026-01-01"},
+		{Period{Days: 7}, "7d", "2026-01-04 23:59:59", "2025-12-29", "2026-01-05"},
+		{Period{Days: 7}, "7d", "2026-01-05", "2026-01-05", "2026-01-12"},
+		{Period{Days: 7}, "7d", "1969-12-28", "1969-12-22", "1969-12-29"},
+		{Period{Months: 1}, "1mo", "2024-02-29 12:00:00", "2024-02-01", "2024-03-01"},
+		{Period{Months: 1}, "1mo", "2025-12-31 23:59:59", "2025-12-01", "2026-01-01"},
+		{Period{Months: 3}, "3mo", "2026-05-31", "2026-04-01", "2026-07-01"},
+		{Period{Months: 12}, "12mo", "2026-05-31", "2026-01-01", "2027-01-01"},
 	} {
 		at := wallTime(t, tc.at)
-		if tc.step.String() != tc.name || tc.step.Auto() {
-			t.Errorf("%+v is called %s", tc.step, tc.step)
+		if tc.period.String() != tc.name || tc.period.Auto() {
+			t.Errorf("%+v is called %s", tc.period, tc.period)
 		}
-		if got := tc.step.start(at); !got.Equal(wallTime(t, tc.start)) {
-			t.Errorf("%s: start of %s is %s, want %s", tc.step, tc.at, got, tc.start)
+		if got := tc.period.start(at); !got.Equal(wallTime(t, tc.start)) {
+			t.Errorf("%s: start of %s is %s, want %s", tc.period, tc.at, got, tc.start)
 		}
-		if got := tc.step.next(at); !got.Equal(wallTime(t, tc.next)) {
-			t.Errorf("%s: after %s comes %s, want %s", tc.step, tc.at, got, tc.next)
+		if got := tc.period.next(at); !got.Equal(wallTime(t, tc.next)) {
+			t.Errorf("%s: after %s comes %s, want %s", tc.period, tc.at, got, tc.next)
 		}
 	}
-	if (Step{}).String() != "auto" || !(Step{}).Auto() {
-		t.Error("the zero Step is auto")
+	if (Period{}).String() != "auto" || !(Period{}).Auto() {
+		t.Error("the zero Period is auto")
 	}
-	for at := wallTime(t, "2026-01-05"); at.Before(wallTime(t, "2030-01-01")); at = (Step{Days: 7}).next(at) {
+	for at := wallTime(t, "2026-01-05"); at.Before(wallTime(t, "2030-01-01")); at = (Period{Days: 7}).next(at) {
 		if at.Weekday() != time.Monday {
 			t.Fatalf("a week begins on %s", at)
 		}
@@ -205,7 +205,7 @@ func FuzzStep(f *testing.F) {
 	f.Add(int64(951_782_399), 900, uint8(2))
 	f.Fuzz(func(t *testing.T, at int64, size int, kind uint8) {
 		size = 1 + (size%1000+1000)%1000
-		s := [...]Step{{Months: size}, {Days: size}, {Seconds: size}}[kind%3]
+		s := [...]Period{{Months: size}, {Days: size}, {Seconds: size}}[kind%3]
 		tm := time.Unix(at%(200*366*86400), 0).UTC()
 		start, next := s.start(tm), s.next(tm)
 		if start.After(tm) || !next.After(tm) {

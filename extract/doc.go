@@ -2,7 +2,7 @@
 // of time into windows and pages through each window by result ids.
 //
 // A Window is a span of wall-clock time, the only type of one. NewPlan divides a Range into
-// windows by counts, or by the calendar where its Step is fixed. A Reader asks for the pages
+// windows by counts, or by the calendar where its Period is fixed. A Reader asks for the pages
 // of a window in ascending order of id; it names a service that ignores the order, the bounds
 // of ids or the dates (BreachError). UndatedRanges finds the results without a date, which no
 // bounded window holds. ReadFeed returns the results that changed last, and checks that the

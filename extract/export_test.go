@@ -11,4 +11,4 @@ const (
 
 var Following = following
 
-func (u Unit) Cut(from, to time.Time) []Window { return tile(Window{from, to}, u.step()) }
+func (u Unit) Cut(from, to time.Time) []Window { return tile(Window{from, to}, u.period()) }

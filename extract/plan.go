@@ -25,7 +25,7 @@ const (
 // Range is a span of time of one form's results, and how to divide it into windows.
 type Range struct {
 	Window    Window      // the span; if it has no upper bound, auto plans one window
-	Step      Step        // auto or fixed
+	Period    Period      // auto or fixed
 	Partition Unit        // no window crosses the unit's boundaries
 	Target    int         // most results of an auto window; 0 means DefaultTarget
 	Cuts      []time.Time // no window crosses these times, such as the start of the next run
@@ -38,7 +38,7 @@ type Range struct {
 	Endless bool
 	// HasResult tells whether a window holds a result. Where nothing is counted, it serves to find
 	// the beginning of a range without a lower bound. If it is nil, such a range cannot be
-	// divided by a step or by partitions.
+	// divided by a period or by partitions.
 	HasResult func(ctx context.Context, w Window) (bool, error)
 	// Unverified means that what was read is not compared with counts afterwards. So a window
 	// counts as empty only if the service was asked for its own count.
@@ -121,14 +121,14 @@ func NewPlan(ctx context.Context, r Range, count Counter) (*Plan, error) {
 	p.total = plan.Total
 	whole := []Planned{{Window: r.Window, Count: plan.Total}}
 	switch {
-	case plan.Total != 0 && !r.Step.Auto():
+	case plan.Total != 0 && !r.Period.Auto():
 		plan.Windows, err = p.fixed(ctx)
 	case plan.Total == 0 || r.Window.To.IsZero():
 		plan.Windows, err = p.cutAt(whole)
 	case r.Uncounted:
 		c := p.whole()
 		if r.Window.From.IsZero() && r.Partition != UnitNone {
-			if c.lower, err = p.beginning(ctx, r.Partition.step()); err != nil {
+			if c.lower, err = p.beginning(ctx, r.Partition.period()); err != nil {
 				return nil, err
 			}
 		}
@@ -263,7 +263,7 @@ func (p *planner) windows(sections []section) ([]Planned, error) {
 			ws = append(ws, Planned{c.Window, c.n, group})
 			continue
 		}
-		cuts := tile(c.span(), p.Partition.step())
+		cuts := tile(c.span(), p.Partition.period())
 		cuts[0].From = c.From
 		for _, w := range cuts {
 			ws = append(ws, Planned{w, Unknown, group})
@@ -338,16 +338,16 @@ func (p *planner) suspect(ctx context.Context, lower Window, n int64) error {
 	return &BreachError{Ignores: "the bounds of dates", Proof: fmt.Sprintf("%d results were counted in two windows that share no time, %s and %s", n, lower, upper)}
 }
 
-// fixed divides the range at the boundaries of the step and of the partitions.
+// fixed divides the range at the boundaries of the period and of the partitions.
 func (p *planner) fixed(ctx context.Context) ([]Planned, error) {
 	w := p.Window
 	if w.To.IsZero() {
-		return nil, &transport.Error{Code: 78, Problem: fmt.Sprintf("fixed windows of %s need an end of the range: set extract.to", p.Step)}
+		return nil, &transport.Error{Code: 78, Problem: fmt.Sprintf("fixed windows of %s need an end of the range: set extract.to", p.Period)}
 	}
 	from := w.From
 	if from.IsZero() {
 		var err error
-		if from, err = p.beginning(ctx, p.Step); err != nil {
+		if from, err = p.beginning(ctx, p.Period); err != nil {
 			return nil, err
 		}
 		if from.After(p.whole().lower) {
@@ -355,8 +355,8 @@ func (p *planner) fixed(ctx context.Context) ([]Planned, error) {
 		}
 	}
 	var ws []Planned
-	for _, step := range tile(Window{from, w.To}, p.Step, p.Partition.step()) {
-		ws = append(ws, Planned{Window: step, Count: Unknown})
+	for _, span := range tile(Window{from, w.To}, p.Period, p.Partition.period()) {
+		ws = append(ws, Planned{Window: span, Count: Unknown})
 	}
 	if len(ws) > 0 {
 		ws[0].Window.From = w.From
@@ -365,8 +365,8 @@ func (p *planner) fixed(ctx context.Context) ([]Planned, error) {
 }
 
 // beginning finds a time before which a range without a beginning holds no result. The time is
-// the start of a step.
-func (p *planner) beginning(ctx context.Context, step Step) (time.Time, error) {
+// the start of a period.
+func (p *planner) beginning(ctx context.Context, period Period) (time.Time, error) {
 	c, holds := p.whole(), p.HasResult
 	switch {
 	case !p.Uncounted:
@@ -381,10 +381,10 @@ func (p *planner) beginning(ctx context.Context, step Step) (time.Time, error) {
 		return time.Time{}, &transport.Error{Code: 78, Problem: "the windows or partitions need a beginning of the range where nothing may be counted: set extract.from"}
 	default: // no request has told yet whether the range holds a result
 		if some, err := holds(ctx, c.span()); err != nil || !some {
-			return step.start(c.To), err
+			return period.start(c.To), err
 		}
 	}
-	for step.next(c.lower).Before(c.To) {
+	for period.next(c.lower).Before(c.To) {
 		middle, ok := halve(c.span())
 		if !ok {
 			break
@@ -399,5 +399,5 @@ func (p *planner) beginning(ctx context.Context, step Step) (time.Time, error) {
 			c.lower = middle
 		}
 	}
-	return step.start(c.lower), nil
+	return period.start(c.lower), nil
 }

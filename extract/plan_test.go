@@ -273,7 +273,7 @@ func TestPlanWithoutLowerBound(t *testing.T) {
 	}
 	// A range that ends before the time that stands for no bound.
 	d := newDates([]int64{at("1960-01-01")})
-	for _, r := range []extract.Range{{Partition: extract.UnitDay}, {Step: extract.Step{Days: 1}}, {Step: extract.Step{Months: 1}, Partition: extract.UnitMonth}} {
+	for _, r := range []extract.Range{{Partition: extract.UnitDay}, {Period: extract.Period{Days: 1}}, {Period: extract.Period{Months: 1}, Partition: extract.UnitMonth}} {
 		r.Window.To = extracttest.Wall("1965-01-01")
 		checkPlan(t, mustPlan(t, r, d), d)
 	}
@@ -288,7 +288,7 @@ func TestPlanCuts(t *testing.T) {
 		year.From, year.To, extracttest.Wall("2024-01-01"), extracttest.Wall("2027-01-01"), extracttest.Wall("2025-03-03 03:03:03"),
 	}
 	for _, r := range []extract.Range{
-		{Window: year}, {Window: year, Partition: extract.UnitMonth}, {Window: year, Step: extract.Step{Months: 1}}, {Window: year, Uncounted: true}, {Window: extract.Window{To: year.To}},
+		{Window: year}, {Window: year, Partition: extract.UnitMonth}, {Window: year, Period: extract.Period{Months: 1}}, {Window: year, Uncounted: true}, {Window: extract.Window{To: year.To}},
 	} {
 		r.Cuts = cuts
 		p := mustPlan(t, r, d)
@@ -299,7 +299,7 @@ func TestPlanCuts(t *testing.T) {
 			}
 		}
 	}
-	for _, r := range []extract.Range{{Partition: extract.UnitDay}, {Step: extract.Step{Days: 2}, Partition: extract.UnitMonth}} { // a cut before the first result
+	for _, r := range []extract.Range{{Partition: extract.UnitDay}, {Period: extract.Period{Days: 2}, Partition: extract.UnitMonth}} { // a cut before the first result
 		r.Window.To, r.Cuts = year.To, []time.Time{extracttest.Wall("2020-02-02 02:02:02")}
 		p := mustPlan(t, r, d)
 		checkPlan(t, p, d)
@@ -317,36 +317,36 @@ func TestPlanFixed(t *testing.T) {
 	w := extracttest.Window("2024-02-27 12:00:00", "2024-03-02 06:00:00")
 	d := newDates(random(1000, w, 1))
 	for _, tc := range []struct {
-		step      extract.Step
+		period    extract.Period
 		partition extract.Unit
 		want      []string // where the windows after the first begin
 	}{
-		{extract.Step{Days: 1}, extract.UnitNone, []string{"2024-02-28", "2024-02-29", "2024-03-01", "2024-03-02"}},
-		{extract.Step{Days: 7}, extract.UnitNone, nil},
-		{extract.Step{Days: 7}, extract.UnitMonth, []string{"2024-03-01"}},
-		{extract.Step{Months: 1}, extract.UnitDay, []string{"2024-02-28", "2024-02-29", "2024-03-01", "2024-03-02"}},
-		{extract.Step{Seconds: 36 * 3600}, extract.UnitNone, []string{"2024-02-28 12:00:00", "2024-03-01"}},
+		{extract.Period{Days: 1}, extract.UnitNone, []string{"2024-02-28", "2024-02-29", "2024-03-01", "2024-03-02"}},
+		{extract.Period{Days: 7}, extract.UnitNone, nil},
+		{extract.Period{Days: 7}, extract.UnitMonth, []string{"2024-03-01"}},
+		{extract.Period{Months: 1}, extract.UnitDay, []string{"2024-02-28", "2024-02-29", "2024-03-01", "2024-03-02"}},
+		{extract.Period{Seconds: 36 * 3600}, extract.UnitNone, []string{"2024-02-28 12:00:00", "2024-03-01"}},
 	} {
-		p := mustPlan(t, extract.Range{Window: w, Step: tc.step, Partition: tc.partition}, d)
+		p := mustPlan(t, extract.Range{Window: w, Period: tc.period, Partition: tc.partition}, d)
 		checkPlan(t, p, d)
 		got := make([]string, 0, len(p.Windows))
 		for _, w := range p.Windows[1:] {
 			got = append(got, strings.TrimSuffix(w.Window.From.Format(extract.WireTime), " 00:00:00"))
 		}
-		if !slices.Equal(got, tc.want) && tc.step.Seconds == 0 {
-			t.Errorf("%s with %v: cuts %v, want %v", tc.step, tc.partition, got, tc.want)
+		if !slices.Equal(got, tc.want) && tc.period.Seconds == 0 {
+			t.Errorf("%s with %v: cuts %v, want %v", tc.period, tc.partition, got, tc.want)
 		}
 		if p.Requests != 1 {
 			t.Errorf("%d counts", p.Requests)
 		}
 	}
-	open := mustPlan(t, extract.Range{Window: extract.Window{To: w.To}, Step: extract.Step{Days: 1}}, d)
+	open := mustPlan(t, extract.Range{Window: extract.Window{To: w.To}, Period: extract.Period{Days: 1}}, d)
 	checkPlan(t, open, d)
 	if len(open.Windows) > 10 || open.Requests > 30 {
 		t.Errorf("without a lower bound: %d windows, %d counts", len(open.Windows), open.Requests)
 	}
 	ignoring := func(context.Context, extract.Window) (int64, error) { return 450, nil }
-	_, err := extract.NewPlan(t.Context(), extract.Range{Window: extract.Window{To: w.To}, Step: extract.Step{Seconds: 900}}, ignoring)
+	_, err := extract.NewPlan(t.Context(), extract.Range{Window: extract.Window{To: w.To}, Period: extract.Period{Seconds: 900}}, ignoring)
 	if e, ok := errors.AsType[*extract.BreachError](err); !ok || e.Ignores != "the bounds of dates" {
 		t.Errorf("a service that ignores dates: %v", err)
 	}
@@ -360,15 +360,15 @@ func TestPlanUncounted(t *testing.T) {
 		windows int // 0: an error
 		want    string
 	}{
-		{extract.Range{Window: w, Step: extract.Step{Days: 1}}, 4, ""},
+		{extract.Range{Window: w, Period: extract.Period{Days: 1}}, 4, ""},
 		{extract.Range{Window: w}, 1, ""},
 		{extract.Range{Window: extract.Window{}}, 1, ""},
 		{extract.Range{Window: w, Partition: extract.UnitDay}, 4, ""},
 		{extract.Range{Window: extract.Window{To: w.To}}, 1, ""},
 		{extract.Range{Window: extract.Window{To: w.To}, Partition: extract.UnitDay}, 0, "set extract.from"},
-		{extract.Range{Window: extract.Window{To: w.To}, Step: extract.Step{Days: 1}}, 0, "set extract.from"},
-		{extract.Range{Window: extract.Window{From: w.From}, Step: extract.Step{Days: 1}}, 0, "set extract.to"},
-		{extract.Range{Window: extracttest.Window("1970-01-01", "2026-01-01"), Step: extract.Step{Seconds: 60}}, 0, "windows"},
+		{extract.Range{Window: extract.Window{To: w.To}, Period: extract.Period{Days: 1}}, 0, "set extract.from"},
+		{extract.Range{Window: extract.Window{From: w.From}, Period: extract.Period{Days: 1}}, 0, "set extract.to"},
+		{extract.Range{Window: extracttest.Window("1970-01-01", "2026-01-01"), Period: extract.Period{Seconds: 60}}, 0, "windows"},
 	} {
 		tc.r.Uncounted = true
 		p, err := extract.NewPlan(t.Context(), tc.r, never)
@@ -459,7 +459,7 @@ func TestPlanFailsWithItsCounts(t *testing.T) {
 	broken := errors.New("broken")
 	year := extracttest.Window("2025-01-01", "2026-01-01")
 	d := newDates(random(20_000, year, 1))
-	for _, r := range []extract.Range{{Window: year}, {Window: extract.Window{To: year.To}, Step: extract.Step{Days: 1}}} {
+	for _, r := range []extract.Range{{Window: year}, {Window: extract.Window{To: year.To}, Period: extract.Period{Days: 1}}} {
 		for fails := range int64(4) {
 			var asked atomic.Int64
 			_, err := extract.NewPlan(t.Context(), r, func(_ context.Context, w extract.Window) (int64, error) {
@@ -493,7 +493,7 @@ func FuzzPlan(f *testing.F) {
 			r.Window.From = time.Time{}
 		}
 		if kind&2 != 0 && w.To.Sub(w.From) < 400*24*time.Hour {
-			r.Step = [...]extract.Step{{Days: 1 + n%40}, {Months: 1 + n%15}, {Seconds: 3600 * (1 + n%50)}}[seed%3]
+			r.Period = [...]extract.Period{{Days: 1 + n%40}, {Months: 1 + n%15}, {Seconds: 3600 * (1 + n%50)}}[seed%3]
 		}
 		if kind&4 != 0 {
 			r.Cuts = []time.Time{w.From.Add(w.To.Sub(w.From) / 3).Truncate(time.Second)}
@@ -522,7 +522,7 @@ func FuzzPlan(f *testing.F) {
 		if read != int64(len(d)) || p.Total != read {
 			t.Errorf("%d results lie in windows that are read, there are %d, the plan says %d", read, len(d), p.Total)
 		}
-		if r.Partition == extract.UnitNone && r.Step.Auto() && r.Cuts == nil {
+		if r.Partition == extract.UnitNone && r.Period.Auto() && r.Cuts == nil {
 			if cost, bound := p.Requests+pagesOf(p, d)+1, mostRequests(len(d)); cost > bound {
 				t.Errorf("%d requests, the bound is %d", cost, bound)
 			}

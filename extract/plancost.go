@@ -78,8 +78,8 @@ func (p *Plan) TooCostly(most int64) error {
 	if p.Total != Unknown {
 		results = fmt.Sprintf("%d results", p.Total)
 	}
-	if !p.Range.Step.Auto() {
+	if !p.Range.Period.Auto() {
 		remedy = "set window: auto, " + remedy
 	}
-	return costly(fmt.Sprintf("the plan needs at least %d requests for %s (window: %s, windows: %d), and max_requests is %d; nothing was read: %s", needed, results, p.Range.Step, len(p.Windows), most, remedy))
+	return costly(fmt.Sprintf("the plan needs at least %d requests for %s (window: %s, windows: %d), and max_requests is %d; nothing was read: %s", needed, results, p.Range.Period, len(p.Windows), most, remedy))
 }

@@ -68,60 +68,60 @@ func onWire(t time.Time, none string) string {
 	return t.Format(WireTime)
 }
 
-// Step is the size of fixed windows in months, days or seconds of wall-clock
-// time. One of the three is greater than zero. The zero Step is "auto": counts
-// decide the size of windows.
-type Step struct {
+// Period is a length of wall-clock time in months, days or seconds, of which one is greater than
+// zero. Fixed windows, and partitions, begin at its boundaries: each begins where the one before
+// ends. The zero Period is "auto": counts decide the size of windows.
+type Period struct {
 	Months, Days, Seconds int
 }
 
 // Auto tells whether windows are sized by counts.
-func (s Step) Auto() bool { return s == Step{} }
+func (p Period) Auto() bool { return p == Period{} }
 
-// String returns the step as a definition has it: auto, 15m, 6h, 1d, 1mo.
-func (s Step) String() string {
+// String returns the period as a definition has it: auto, 15m, 6h, 1d, 1mo.
+func (p Period) String() string {
 	switch {
-	case s.Months > 0:
-		return fmt.Sprintf("%dmo", s.Months)
-	case s.Days > 0:
-		return fmt.Sprintf("%dd", s.Days)
-	case s.Seconds > 0 && s.Seconds%3600 == 0:
-		return fmt.Sprintf("%dh", s.Seconds/3600)
-	case s.Seconds > 0 && s.Seconds%60 == 0:
-		return fmt.Sprintf("%dm", s.Seconds/60)
-	case s.Seconds > 0:
-		return fmt.Sprintf("%ds", s.Seconds)
+	case p.Months > 0:
+		return fmt.Sprintf("%dmo", p.Months)
+	case p.Days > 0:
+		return fmt.Sprintf("%dd", p.Days)
+	case p.Seconds > 0 && p.Seconds%3600 == 0:
+		return fmt.Sprintf("%dh", p.Seconds/3600)
+	case p.Seconds > 0 && p.Seconds%60 == 0:
+		return fmt.Sprintf("%dm", p.Seconds/60)
+	case p.Seconds > 0:
+		return fmt.Sprintf("%ds", p.Seconds)
 	}
 	return "auto"
 }
 
-// firstMonday anchors steps of days: 7d is a week that begins on Monday.
+// firstMonday anchors periods of days: 7d is a week that begins on Monday.
 var firstMonday = time.Date(1969, 12, 29, 0, 0, 0, 0, time.UTC)
 
-// index returns the number of the step that contains t. Steps of months count
-// from the year 0, steps of days and seconds from firstMonday.
-func (s Step) index(t time.Time) int64 {
-	if s.Months > 0 {
-		return int64((t.Year()*12 + int(t.Month()) - 1) / s.Months)
+// index returns the number of the period that contains t. Periods of months count
+// from the year 0, those of days and seconds from firstMonday.
+func (p Period) index(t time.Time) int64 {
+	if p.Months > 0 {
+		return int64((t.Year()*12 + int(t.Month()) - 1) / p.Months)
 	}
-	since, size := t.Unix()-firstMonday.Unix(), s.size()
+	since, size := t.Unix()-firstMonday.Unix(), p.size()
 	return (since - (since%size+size)%size) / size
 }
 
-// at returns the time at which the step with this index begins.
-func (s Step) at(index int64) time.Time {
-	if s.Months > 0 {
-		return time.Date(0, time.Month(int(index)*s.Months+1), 1, 0, 0, 0, 0, time.UTC)
+// at returns the time at which the period with this index begins.
+func (p Period) at(index int64) time.Time {
+	if p.Months > 0 {
+		return time.Date(0, time.Month(int(index)*p.Months+1), 1, 0, 0, 0, 0, time.UTC)
 	}
-	return time.Unix(firstMonday.Unix()+index*s.size(), 0).UTC()
+	return time.Unix(firstMonday.Unix()+index*p.size(), 0).UTC()
 }
 
-// start returns the step's boundary at or before t.
-func (s Step) start(t time.Time) time.Time { return s.at(s.index(t)) }
+// start returns the period's boundary at or before t.
+func (p Period) start(t time.Time) time.Time { return p.at(p.index(t)) }
 
-// next returns the step's first boundary after t.
-func (s Step) next(t time.Time) time.Time { return s.at(s.index(t) + 1) }
+// next returns the period's first boundary after t.
+func (p Period) next(t time.Time) time.Time { return p.at(p.index(t) + 1) }
 
-// size returns the length of a step of days or seconds, in seconds. Wall-clock
+// size returns the length of a period of days or seconds, in seconds. Wall-clock
 // days have 24 hours.
-func (s Step) size() int64 { return int64(s.Days)*24*3600 + int64(s.Seconds) }
+func (p Period) size() int64 { return int64(p.Days)*24*3600 + int64(p.Seconds) }

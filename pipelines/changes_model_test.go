@@ -236,7 +236,7 @@ func (m *model) definition(dir, kind string) *definition.Definition {
 		outputs = outputs[1:]
 	}
 	def := pipelinestest.Definition(dir, m.source, outputs...)
-	def.Extract.From, def.Extract.Window = extracttest.Wall("2026-01-01"), extract.Step{Days: 1}
+	def.Extract.From, def.Extract.Window = extracttest.Wall("2026-01-01"), extract.Period{Days: 1}
 	if def.Extract.To = extracttest.Wall("2026-01-04"); kind == "incremental" {
 		def.Extract.To, def.Extract.Incremental, def.Extract.Lookback = time.Time{}, true, 24*time.Hour
 	}

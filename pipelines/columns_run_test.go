@@ -67,7 +67,7 @@ func TestMaxColumns(t *testing.T) {
 			}
 			w := newWorld(t, form)
 			def := w.daily(fileAndDays()...)
-			def.Extract.Window = extract.Step{Seconds: 3600}
+			def.Extract.Window = extract.Period{Seconds: 3600}
 			if c.most > 0 {
 				def.Schema = declared(t, c.unknown, "", "string")
 				def.Schema.MaxColumns = c.most

@@ -372,7 +372,7 @@ func TestRerunsGiveTheSameBytes(t *testing.T) {
 				w.service.SetFaults(formservice.Faults("").With("latency", latency))
 				def := w.definition(outputs()...)
 				def.Extract.To = extracttest.Wall("2026-02-01")
-				def.Extract.Window = extract.Step{Days: 7}
+				def.Extract.Window = extract.Period{Days: 7}
 				def.Source.Requests.Concurrency = concurrency
 				w.run(def)
 				bytesOf := map[string]string{}

@@ -43,7 +43,7 @@ func inJanuary(r formservice.Result) bool {
 func (w *world) daily(outputs ...definition.Output) *definition.Definition {
 	def := w.definition(outputs...)
 	def.Extract.From, def.Extract.To = extracttest.Wall("2026-01-01"), extracttest.Wall("2026-01-05")
-	def.Extract.Window = extract.Step{Days: 1}
+	def.Extract.Window = extract.Period{Days: 1}
 	def.Source.Requests.Concurrency = 1
 	return def
 }

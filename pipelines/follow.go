@@ -16,9 +16,9 @@ import (
 	"github.com/formetl/formetl/pipelines/reconcile"
 )
 
-// An incremental run asks the service what changed before it decides what to read.
-// Every other run asks once its plan shows that results may move between windows, or
-// come and go while many are read.
+// A run that continues datasets asks the service what changed before it decides what to read.
+// Other runs ask once their plan shows that results may move between windows, or come and go
+// while many are read. With `changes: lookback` no run asks.
 
 // follow asks the service what changed since the datasets were written. If the service tells,
 // the run reads only what changed. Otherwise it reads its lookback.

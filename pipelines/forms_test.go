@@ -95,11 +95,11 @@ func TestTheWholeConcurrencyIsUsed(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		forms []*formservice.Form
-		step  extract.Step
+		step  extract.Period
 	}{
-		{"one large form", []*formservice.Form{formOf("large", 300)}, extract.Step{Days: 7}},
-		{"many small forms, of one window each", small, extract.Step{}},
-		{"both", append([]*formservice.Form{formOf("large", 300)}, small...), extract.Step{Days: 7}},
+		{"one large form", []*formservice.Form{formOf("large", 300)}, extract.Period{Days: 7}},
+		{"many small forms, of one window each", small, extract.Period{}},
+		{"both", append([]*formservice.Form{formOf("large", 300)}, small...), extract.Period{Days: 7}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t, c.forms...)
@@ -157,7 +157,7 @@ func TestWindowsInFlightOfAllForms(t *testing.T) {
 	}
 	def := w.several()
 	def.Extract.From, def.Extract.To = extracttest.Wall("2026-01-01"), extracttest.Wall("2026-01-05")
-	def.Extract.Window = extract.Step{Days: 1}
+	def.Extract.Window = extract.Period{Days: 1}
 	def.Source.Requests.Concurrency = most
 	def.Schema = declared(t, schemas.UnknownAdd, schemas.OnErrorReject, "string") // no sample is read
 	def.Schema.Columns = def.Schema.Columns[:1]

@@ -55,7 +55,7 @@ func TestServiceTellsNoCounts(t *testing.T) {
 			"a range": func(e *definition.Extract) {
 				e.From, e.To = extracttest.Wall("2025-11-02"), extracttest.Wall("2025-12-01")
 			},
-			"fixed windows":  func(e *definition.Extract) { e.Window = extract.Step{Days: 7} },
+			"fixed windows":  func(e *definition.Extract) { e.Window = extract.Period{Days: 7} },
 			"with no counts": func(e *definition.Extract) { e.Verify = false },
 		} {
 			if name != "everything" && c.pagination != "less" {
@@ -94,7 +94,7 @@ func TestKilledByOneResumedByTheOther(t *testing.T) {
 	w := newWorld(t, form).byV2()
 	def := func(api definition.API) *definition.Definition {
 		d := w.definition(definition.Output{Path: "form1.ndjson", Format: "ndjson"}, days())
-		d.Source.API, d.Extract.Window = api, extract.Step{Days: 7}
+		d.Source.API, d.Extract.Window = api, extract.Period{Days: 7}
 		d.Extract.From, d.Extract.To = extracttest.Wall("2025-10-01"), extracttest.Wall("2026-01-01")
 		return d
 	}

@@ -59,14 +59,14 @@ func TestRangeWithoutDates(t *testing.T) {
 	for _, tc := range []struct {
 		name, from, to string
 		out            definition.Output
-		step           extract.Step
+		step           extract.Period
 	}{
-		{"from and to", "2025-06-01", "2025-07-01", file(), extract.Step{}},
-		{"from and to of a dataset", "2025-06-01", "2025-07-01", wholeDataset(), extract.Step{Days: 7}},
-		{"from and to by months", "2025-06-01", "2025-08-01", months(), extract.Step{Seconds: 900}},
-		{"only from", "2025-06-01", "", file(), extract.Step{Days: 7}},
-		{"only to", "", "2025-02-01", file(), extract.Step{}},
-		{"by days", "", "", days(), extract.Step{}},
+		{"from and to", "2025-06-01", "2025-07-01", file(), extract.Period{}},
+		{"from and to of a dataset", "2025-06-01", "2025-07-01", wholeDataset(), extract.Period{Days: 7}},
+		{"from and to by months", "2025-06-01", "2025-08-01", months(), extract.Period{Seconds: 900}},
+		{"only from", "2025-06-01", "", file(), extract.Period{Days: 7}},
+		{"only to", "", "2025-02-01", file(), extract.Period{}},
+		{"by days", "", "", days(), extract.Period{}},
 	} {
 		for _, verify := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s, verify %v", tc.name, verify), func(t *testing.T) {

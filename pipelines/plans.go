@@ -231,7 +231,7 @@ func wouldPlan(ctx context.Context, form reading.Form, i reading.Interval) (*ext
 	if form.Client != nil {
 		return form.Divide(ctx, r, form.Counter())
 	}
-	if r.Step.Auto() || r.Window.From.IsZero() {
+	if r.Period.Auto() || r.Window.From.IsZero() {
 		return nil, nil
 	}
 	return form.Divide(ctx, r, nil)

@@ -56,7 +56,7 @@ func TestPlanTellsTheTruth(t *testing.T) {
 			d.Extract.From, d.Extract.To = extracttest.Wall("2025-01-01"), extracttest.Wall("2026-01-01")
 		},
 		"steps": func(d *definition.Definition) {
-			d.Extract.Window = extract.Step{Days: 7}
+			d.Extract.Window = extract.Period{Days: 7}
 			d.Extract.From, d.Extract.To = extracttest.Wall("2025-01-01"), extracttest.Wall("2026-01-01")
 		},
 		"unverified": func(d *definition.Definition) { d.Extract.Verify = false },

@@ -56,7 +56,7 @@ func TestSecondBeforeMoved(t *testing.T) {
 	t.Cleanup(server.Close)
 	def := w.definition(definition.Output{Path: "form1.ndjson", Format: "ndjson"})
 	def.Source.BaseURL = server.URL
-	def.Extract.From, def.Extract.To, def.Extract.Window = day, day.AddDate(0, 0, 2), extract.Step{Days: 1}
+	def.Extract.From, def.Extract.To, def.Extract.Window = day, day.AddDate(0, 0, 2), extract.Period{Days: 1}
 	w.run(def)
 	w.checkFile("form1.ndjson", pipelinestest.Truth(form, nil))
 }

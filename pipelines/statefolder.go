@@ -41,17 +41,17 @@ func CheckpointKey(def *definition.Definition, form string) string {
 
 // Checkpoints returns the checkpoints of forms that earlier runs of the definition left and
 // that no run holds, oldest first.
-func Checkpoints(ctx context.Context, def *definition.Definition, o Options, forms []string) ([]checkpoint.Left, error) {
+func Checkpoints(ctx context.Context, def *definition.Definition, o Options, forms []string) ([]checkpoint.Unfinished, error) {
 	state, err := OpenState(ctx, def, o)
 	if err != nil {
 		return nil, err
 	}
-	return checkpoint.LeftOf(ctx, state, def.Name, forms...)
+	return checkpoint.FindUnfinished(ctx, state, def.Name, forms...)
 }
 
 // DiscardCheckpoints removes the checkpoints of forms that earlier runs left, and
 // returns the checkpoints that it removed. A checkpoint that a run has taken meanwhile stays.
-func DiscardCheckpoints(ctx context.Context, def *definition.Definition, o Options, forms []string) (discarded []checkpoint.Left, err error) {
+func DiscardCheckpoints(ctx context.Context, def *definition.Definition, o Options, forms []string) (discarded []checkpoint.Unfinished, err error) {
 	left, err := Checkpoints(ctx, def, o, forms)
 	if err != nil {
 		return nil, err

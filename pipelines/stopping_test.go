@@ -39,7 +39,7 @@ func stopAtEveryRequest(t *testing.T, fails bool) {
 	w := newWorld(t, form)
 	def := func() *definition.Definition {
 		d := w.definition(fileAndDays()...)
-		d.Extract.Window = extract.Step{Days: 7}
+		d.Extract.Window = extract.Period{Days: 7}
 		d.Source.Requests.Concurrency = 2
 		if fails {
 			d.Source.Requests.Retries = 0
@@ -200,7 +200,7 @@ func TestProgress(t *testing.T) {
 		}
 	}
 	def := w.definition(fileAndDays()...)
-	def.Extract.Window = extract.Step{Days: 1}
+	def.Extract.Window = extract.Period{Days: 1}
 	def.Source.Requests.Concurrency = 1
 	w.runBy(def, o)
 	if last.Rows != 11 || last.Expected != 11 || done != 1 || last.Requests != int64(len(w.service.Log())) {

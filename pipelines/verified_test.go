@@ -408,7 +408,7 @@ func moveUncounted(t *testing.T, k int, from, to string, api definition.API, ign
 	}
 	def := w.byDay(4, days())
 	if from == "" {
-		def.Extract.From, def.Extract.Window = time.Time{}, extract.Step{} // windows by counts
+		def.Extract.From, def.Extract.Window = time.Time{}, extract.Period{} // windows by counts
 	}
 	edit(def)
 	report := w.run(def)
@@ -454,7 +454,7 @@ func TestDateThatNothingTells(t *testing.T) {
 			}
 		}
 		def := w.daily(days())
-		def.Extract.From, def.Extract.To, def.Extract.Window = time.Time{}, time.Time{}, extract.Step{}
+		def.Extract.From, def.Extract.To, def.Extract.Window = time.Time{}, time.Time{}, extract.Period{}
 		def.Extract.Verify, def.Extract.Changes = false, definition.ChangesLookback
 		w.run(def)
 		asked = n >= k

@@ -16,8 +16,8 @@ type Fault struct{ Column, Reason string }
 func (f Fault) MarshalText() ([]byte, error) { return []byte(f.Reason + "\x00" + f.Column), nil }
 
 // UnmarshalText reads a fault from the text that MarshalText returned.
-func (f *Fault) UnmarshalText(text []byte) error {
-	f.Reason, f.Column, _ = strings.Cut(string(text), "\x00")
+func (f *Fault) UnmarshalText(key []byte) error {
+	f.Reason, f.Column, _ = strings.Cut(string(key), "\x00")
 	return nil
 }
 

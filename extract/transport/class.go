@@ -11,10 +11,10 @@ type Class uint8
 
 // The classes of an error.
 const (
-	ClassFinal       Class = iota // the same request will be refused again
-	ClassDoubtful                 // the same request will most likely be refused again
-	ClassUnavailable              // too busy; the request may have been carried out
-	ClassBusy                     // too busy; the service turned the request away
+	ClassFinal       Class = iota // refused for good: there is no further attempt
+	ClassDoubtful                 // most likely refused for good: tried a few times, see doubtfulTries
+	ClassUnavailable              // too busy: tried again, though the request may have been carried out
+	ClassBusy                     // too busy: tried again, because the service turned the request away
 )
 
 // The outcomes of an attempt. Every attempt that was sent has exactly one outcome. A

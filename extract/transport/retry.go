@@ -21,8 +21,8 @@ type effort struct {
 	form       string
 	repeatable bool          // sending the request twice does no harm
 	halved     bool          // see Call.Halved
-	attempts   int           // attempts that were sent
-	unsent     int           // attempts without a connection among them
+	attempts   int           // attempts that were made
+	unsent     int           // how many of the attempts found no connection
 	doubtful   int           // attempts with a doubtful refusal
 	heavy      int           // attempts that failed as heavy answers do
 	spent      time.Duration // time in attempts and pauses

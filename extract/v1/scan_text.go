@@ -211,8 +211,8 @@ func (s *scanner) skipDoctype() error {
 }
 
 // skipInstruction passes over <?target …?>. With the target xml this is the XML
-// declaration, which may only begin the document. Blanks before the declaration are
-// tolerated, because some programs write them.
+// declaration, which is allowed only at the beginning of the document. Blanks before the
+// declaration are tolerated, because some programs write them.
 func (s *scanner) skipInstruction() error {
 	start := s.Pos + len("<?")
 	end := nameEnd(s.Buf, start)

@@ -214,7 +214,8 @@ func Union(sets ...Set) Set {
 	}
 }
 
-// Overlap returns the ids that are in at least one of the sets, and those that are in several.
+// Overlap returns the ids that are in at least one of the sets, and those that are in two or
+// more of them.
 func Overlap(sets ...Set) (all, several Set) {
 	n := len(sets) / 2
 	if n == 0 {

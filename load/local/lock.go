@@ -27,7 +27,7 @@ const (
 
 // lock takes the destination's lock for one small write. The caller must call unlock. Only one
 // goroutine at a time tries to lock: each holder removes the lock file, so that all goroutines
-// that wait for it would begin again.
+// that wait for it would have to start over.
 func (d *Destination) lock(ctx context.Context, root *os.Root) (unlock func(), err error) {
 	name := path.Join(load.ControlFolder, lockName)
 	select {

@@ -32,7 +32,8 @@ func (t *Table) Acquire(ctx context.Context, _ string, h load.Holder) (load.Leas
 	return &tableLease{taken, []*Table{own, t}}, nil
 }
 
-// tableLease is a lease that ends with the connections of its table.
+// tableLease is the lease of a table. To release it also closes the connections that it and the
+// table use.
 type tableLease struct {
 	*lease.Lease
 	tables []*Table

@@ -22,7 +22,8 @@ func (d *Destination) Get(ctx context.Context, name string) ([]byte, string, err
 	return o.data, o.version, err
 }
 
-// Put writes an object. S3 replaces objects in one step.
+// Put writes an object if its version is the one given, which may also be load.NoVersion or
+// load.AnyVersion. S3 replaces objects atomically.
 func (d *Destination) Put(ctx context.Context, name string, data []byte, version string) error {
 	if err := load.CheckName(name); err != nil {
 		return err

@@ -68,7 +68,7 @@ func held(t *testing.T, s State, objects int) {
 	if e := new(load.HeldError); !errors.As(err, &e) || e.Path != s.Of("checkpoint/"+testKey) || e.RunID != "run1" {
 		t.Errorf("error %v", err)
 	}
-	if left, err := LeftOf(t.Context(), s, "p", "f"); len(left) > 0 || err != nil {
+	if left, err := FindUnfinished(t.Context(), s, "p", "f"); len(left) > 0 || err != nil {
 		t.Errorf("it is told to be left: %+v, %v", left, err)
 	}
 	for _, dry := range []bool{true, false} {
@@ -269,7 +269,7 @@ func TestLeft(t *testing.T) {
 		damaged := Key("p", "f", nil)
 		must(t, state.Put(t.Context(), folderName+damaged+"/"+headerName, []byte("{"), load.AnyVersion))
 		for form, want := range map[string]int{"f": 1, "g": 0} {
-			left, err := LeftOf(t.Context(), state, "p", form)
+			left, err := FindUnfinished(t.Context(), state, "p", form)
 			if len(left) != want || err != nil {
 				t.Fatalf("left of %s is %+v, %v", form, left, err)
 			}

@@ -82,7 +82,7 @@ type Requests struct {
 type Extract struct {
 	From, To     time.Time // half-open range; zero From: no lower bound, zero To: now less Settle
 	Settle       time.Duration
-	Window       extract.Step
+	Window       extract.Period
 	Incremental  bool
 	Lookback     time.Duration
 	Changes      Changes
@@ -99,8 +99,8 @@ type Changes string
 
 // The ways to find the results that changed.
 const (
-	ChangesAuto     Changes = "auto"     // the service is asked; if it cannot tell, as "lookback"
-	ChangesLookback Changes = "lookback" // the lookback is read again; the service is not asked
+	ChangesAuto     Changes = "auto"     // ask the service what changed; if it cannot tell, do as for "lookback"
+	ChangesLookback Changes = "lookback" // read the lookback again, and do not ask the service
 )
 
 // Partition is the unit of time by which a dataset is divided into folders.
@@ -198,7 +198,7 @@ func (d *Definition) Fingerprint() (string, error) {
 	reads.File, reads.Outputs, reads.Forms, reads.Exclude, reads.State, reads.StateS3 = "", nil, nil, nil, "", nil
 	reads.Source.Requests, reads.Source.Key, reads.Source.API = Requests{}, transport.Secret{}, ""
 	e := &reads.Extract
-	e.From, e.To, e.Window, e.Incremental, e.Lookback, e.Verify = time.Time{}, time.Time{}, extract.Step{}, false, 0, false
+	e.From, e.To, e.Window, e.Incremental, e.Lookback, e.Verify = time.Time{}, time.Time{}, extract.Period{}, false, 0, false
 	e.Changes = ""
 	data, err := json.Marshal(struct {
 		Definition

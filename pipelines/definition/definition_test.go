@@ -138,7 +138,7 @@ func TestFullDefinition(t *testing.T) {
 		Extract: Extract{
 			From:   time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
 			To:     time.Date(2026, 3, 1, 6, 30, 0, 0, time.UTC),
-			Settle: 5 * time.Minute, Window: extract.Step{Seconds: 6 * 3600}, Incremental: true, Lookback: 36 * time.Hour,
+			Settle: 5 * time.Minute, Window: extract.Period{Seconds: 6 * 3600}, Incremental: true, Lookback: 36 * time.Hour,
 			Changes: ChangesLookback,
 			View:    "11", CustomLabels: "2",
 			Search: extract.Search{Any: true, Where: []extract.Criterion{

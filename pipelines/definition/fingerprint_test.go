@@ -86,8 +86,8 @@ func change(t *testing.T, v reflect.Value, path string) {
 	case transport.Secret:
 		v.Set(reflect.ValueOf(transport.NewSecret("another")))
 		return
-	case extract.Step:
-		v.Set(reflect.ValueOf(extract.Step{Days: 3}))
+	case extract.Period:
+		v.Set(reflect.ValueOf(extract.Period{Days: 3}))
 		return
 	case extract.Search:
 		v.Set(reflect.ValueOf(extract.Search{Any: true}))

@@ -38,9 +38,9 @@ var (
 
 // ParseWindow reads the size of the windows of time that a run reads: a number with s, m, h, d
 // (calendar days) or mo (calendar months), or "auto", which is the zero Step.
-func ParseWindow(s string) (extract.Step, error) {
+func ParseWindow(s string) (extract.Period, error) {
 	if s == "auto" {
-		return extract.Step{}, nil
+		return extract.Period{}, nil
 	}
 	const remedy = "write auto, or a number with s, m, h, d or mo, such as 15m 6h 1d 7d 1mo"
 	parts := windowShape.FindStringSubmatch(s)
@@ -49,9 +49,9 @@ func ParseWindow(s string) (extract.Step, error) {
 		n, _ = strconv.Atoi(parts[1]) // no error: windowShape matches at most six digits
 	}
 	if n == 0 {
-		return extract.Step{}, fmt.Errorf("%s is not a size of windows; %s", Quote(s), remedy)
+		return extract.Period{}, fmt.Errorf("%s is not a size of windows; %s", Quote(s), remedy)
 	}
-	return map[string]extract.Step{
+	return map[string]extract.Period{
 		"mo": {Months: n}, "d": {Days: n}, "h": {Seconds: n * 3600}, "m": {Seconds: n * 60}, "s": {Seconds: n},
 	}[parts[2]], nil
 }

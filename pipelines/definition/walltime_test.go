@@ -50,7 +50,7 @@ func TestParseWallTime(t *testing.T) {
 }
 
 func TestParseWindow(t *testing.T) {
-	for text, want := range map[string]extract.Step{
+	for text, want := range map[string]extract.Period{
 		"auto": {}, "1s": {Seconds: 1}, "15m": {Seconds: 900}, "6h": {Seconds: 21600}, "1d": {Days: 1}, "7d": {Days: 7},
 		"1mo": {Months: 1}, "12mo": {Months: 12}, "090m": {Seconds: 5400},
 	} {

@@ -47,24 +47,24 @@ func readDocument(file string) (*document, value, error) {
 func parseDocument(file string, data []byte) (*document, value, error) {
 	d := &document{file: file, refused: map[string]bool{}, expanded: map[*yaml.Node]bool{}, unread: map[*yaml.Node]bool{}}
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
-	var body, another yaml.Node
-	err := decoder.Decode(&body)
+	var first, second yaml.Node
+	err := decoder.Decode(&first)
 	if errors.Is(err, io.EOF) {
 		return nil, value{}, d.WrongFile("the file is empty", "see pipelines/examples for a file to begin with")
 	}
 	if err == nil {
-		err = decoder.Decode(&another)
+		err = decoder.Decode(&second)
 	}
 	switch {
 	case err == nil:
-		d.report(another.Content[0], "", "the file holds more than one YAML document", "put each into a file of its own")
+		d.report(second.Content[0], "", "the file holds more than one YAML document", "put each into a file of its own")
 	case !errors.Is(err, io.EOF):
 		d.problems = append(d.problems, syntaxProblem(err))
 	}
 	if err := d.Err(); err != nil {
 		return nil, value{}, err
 	}
-	return d, value{doc: d, node: followed(body.Content[0])}, nil
+	return d, value{doc: d, node: followed(first.Content[0])}, nil
 }
 
 // report notes a problem at the line and column of a node, or at 1:1 if n is nil.

@@ -39,8 +39,10 @@ func (p *outputPart) String() string {
 }
 
 // parts divides the windows of a snapshot into parts. Consecutive windows within a partition
-// share a part until it is large. Parts that an incremental run reads again are smaller. A
-// window that is empty by its count is in no part.
+// share a part until it holds partTarget results. An incremental run makes smaller parts
+// (reading.PartTarget), because later runs read a part again as a whole; older parts that it
+// reads again are divided into even smaller ones (reading.StaleTarget). A window that is empty
+// by its count is in no part.
 func (o *dataset) parts(s *reconcile.Snapshot) (parts []*outputPart) {
 	unit := o.out.Partition.Unit()
 	most := func(w *reading.Window) int64 {

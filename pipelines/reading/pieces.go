@@ -108,12 +108,12 @@ type flatteners struct {
 }
 
 // newFlattener returns a flattener for a piece: an idle one, or a new one.
-func (r *Reader) newFlattener(emit func(arrow.RecordBatch) error, reject func(transform.Reject) error) (*transform.Flattener, error) {
-	if f, ok := r.flatteners.idle.Get().(*transform.Flattener); ok && f.Restart(emit, reject) {
+func (r *Reader) newFlattener(emit func(arrow.RecordBatch) error, onReject func(transform.Reject) error) (*transform.Flattener, error) {
+	if f, ok := r.flatteners.idle.Get().(*transform.Flattener); ok && f.Restart(emit, onReject) {
 		return f, nil
 	}
 	return transform.NewFlattener(r.Schema, transform.Options{
-		Zone: r.Def.Source.Zone, Labels: r.Def.Labels, Headings: r.Headings, Mem: r.Checkpoint.Mem, Sizes: &r.flatteners.sizes, Emit: emit, Reject: reject,
+		Zone: r.Def.Source.Zone, Labels: r.Def.Labels, Headings: r.Headings, Mem: r.Checkpoint.Mem, Sizes: &r.flatteners.sizes, Emit: emit, Reject: onReject,
 	})
 }
 
@@ -233,7 +233,7 @@ func (p *pieces) readPages(ctx context.Context) error {
 		if len(head) > 0 {
 			next, head = head[0], head[1:]
 		} else {
-			if through := p.others.through(p.st); through != checkpoint.Last {
+			if through := p.others.lastToRead(p.st); through != checkpoint.Last {
 				source.Until(through)
 			}
 			now := p.r.Now().UTC()

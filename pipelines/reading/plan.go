@@ -58,7 +58,7 @@ func (f Form) Divide(ctx context.Context, r extract.Range, count extract.Counter
 // what was asked for, and at the start of the next run.
 func (f Form) Range(i Interval, span extract.Window) extract.Range {
 	r := extract.Range{
-		Window: span, Step: f.Def.Extract.Window, Partition: f.Def.FinestUnit(), PageSize: int(f.PageSize()), Most: int64(f.Def.Source.Requests.MaxRequests),
+		Window: span, Period: f.Def.Extract.Window, Partition: f.Def.FinestUnit(), PageSize: int(f.PageSize()), Most: int64(f.Def.Source.Requests.MaxRequests),
 	}
 	switch {
 	case f.Def.Extract.Incremental:
@@ -73,7 +73,7 @@ func (f Form) Range(i Interval, span extract.Window) extract.Range {
 	r.Cuts = append(r.Cuts, i.Next)
 	r.Endless = i.Endless() && span == i.Read && !span.From.IsZero()
 	// Without verification, fixed windows of a bounded range need no count.
-	r.Uncounted = !f.Def.Extract.Verify && !r.Step.Auto() && !r.Window.From.IsZero()
+	r.Uncounted = !f.Def.Extract.Verify && !r.Period.Auto() && !r.Window.From.IsZero()
 	return r
 }
 
@@ -98,14 +98,14 @@ func CostlyText(plan *extract.Plan) string {
 		return ""
 	}
 	remedy := "set window: auto, or read a shorter range"
-	if plan.Range.Step.Auto() {
+	if plan.Range.Period.Auto() {
 		remedy = "read a shorter range, or choose a larger partition"
 	}
 	if plan.Total == extract.Unknown {
-		return fmt.Sprintf("the plan takes at least %d requests, one for each window of %s, and nothing was counted; %s", cost, plan.Range.Step, remedy)
+		return fmt.Sprintf("the plan takes at least %d requests, one for each window of %s, and nothing was counted; %s", cost, plan.Range.Period, remedy)
 	}
 	return fmt.Sprintf("the plan takes about %d requests for %d results, where %d would do (%d windows, window: %s); %s",
-		cost, plan.Total, fair, len(plan.Windows), plan.Range.Step, remedy)
+		cost, plan.Total, fair, len(plan.Windows), plan.Range.Period, remedy)
 }
 
 // IsSmall tells whether a span with so many results is better read without a count, which would

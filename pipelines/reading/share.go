@@ -172,8 +172,8 @@ func stretchesOf(w *Window) []*stretch {
 	return list
 }
 
-// largest returns the stretch with most results still to receive, or nil if none has enough
-// to be divided.
+// largest returns the stretch with the most results still to be received, or nil if no stretch
+// has enough to be divided.
 func (s *shared) largest() (most *stretch) {
 	rest := leastShared*s.r.PageSize() - 1
 	for _, j := range s.jobs {
@@ -205,8 +205,9 @@ func lowerHalf(rest, size int64) int64 {
 	return full - int64(math.Sqrt(float64(full)))
 }
 
-// through returns the last id that a stretch reads.
-func (s *shared) through(st *stretch) int64 {
+// lastToRead returns the last id that a stretch is to read. It falls when another goroutine takes
+// the stretch's upper half.
+func (s *shared) lastToRead(st *stretch) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return st.gap.Through

@@ -54,7 +54,7 @@ type Window struct {
 	// the planner's, if it counted the window.
 	Counts    []int64
 	Group     *Group // windows counted together; nil for results without a date
-	Disagreed int    // how often the verification counted another number than was read
+	Disagreed int    // how many verifications found a count other than the number read
 	Still     Standstill
 
 	countsBefore int // how many Counts there were when the window was last read
@@ -209,11 +209,11 @@ func (r *Reading) holdsTwice() bool { return r.Results() != int64(r.IDs.Len()) }
 // RowIDs returns the ids of the window's rows.
 func (r *Reading) RowIDs() idset.Set { return r.IDs.Without(checkpoint.RejectedIDs(r.Rejects)) }
 
-// Plausible tells whether the number of results read is possible by the last count
-// before the window was read and the counts after that. See the function Plausible.
+// Plausible tells whether the number of results read is consistent with the last count before
+// the window was read and the counts after that. See the function Plausible.
 func (w *Window) Plausible() bool { return Plausible(w.Counts[max(0, w.countsBefore-1):], w.Results()) }
 
-// Plausible tells whether n results are possible by the service's counts. n may lie outside
+// Plausible tells whether n results are consistent with the service's counts. n may lie outside
 // the least and the greatest count by at most their difference. If counts differ, results
 // came and went between them, and some may be in neither count. If the counts are equal, n
 // must equal them.

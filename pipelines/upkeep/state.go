@@ -21,7 +21,7 @@ type StateReport struct {
 	Forms      []*FormState
 	Budget     pipelines.Booked
 	// Checkpoints tell what runs that ended early had read, the oldest first.
-	Checkpoints []checkpoint.Left
+	Checkpoints []checkpoint.Unfinished
 }
 
 // FormState is what runs left at the outputs of one form, and where the next run begins.
@@ -156,7 +156,7 @@ func nextBeginning(def *definition.Definition, o pipelines.Options, outputs []*O
 type ResetReport struct {
 	Outputs []*ResetOutput
 	// Checkpoints are the checkpoints that were discarded.
-	Checkpoints []checkpoint.Left
+	Checkpoints []checkpoint.Unfinished
 }
 
 // ResetOutput is the path of a dataset, and how ResetState changed its watermark.

@@ -248,25 +248,26 @@ func (f *exportFlags) search() (extract.Search, error) {
 	return s, nil
 }
 
-func criterion(text string) (extract.Criterion, error) {
-	head, term, hasTerm := strings.Cut(text, "=")
+// criterion reads the value of a flag --where, such as result_status:equals=Complete.
+func criterion(where string) (extract.Criterion, error) {
+	head, term, hasTerm := strings.Cut(where, "=")
 	colon := strings.LastIndex(head, ":") // a column's heading may hold other colons
 	if colon <= 0 {
-		return extract.Criterion{}, fmt.Errorf("--where %q: write COLUMN:OP=TERM, OP one of equals contains begins ends empty not_empty, for example result_status:equals=Complete", text)
+		return extract.Criterion{}, fmt.Errorf("--where %q: write COLUMN:OP=TERM, OP one of equals contains begins ends empty not_empty, for example result_status:equals=Complete", where)
 	}
 	column, op := head[:colon], head[colon+1:]
 	c := extract.Criterion{Column: column, Operator: extract.Operator(op), Term: term}
 	switch c.Operator {
 	case extract.OpEmpty, extract.OpNotEmpty:
 		if hasTerm {
-			return c, fmt.Errorf("--where %q: %s takes no term", text, op)
+			return c, fmt.Errorf("--where %q: %s takes no term", where, op)
 		}
 	case extract.OpEquals, extract.OpContains, extract.OpBegins, extract.OpEnds:
 		if !hasTerm {
-			return c, fmt.Errorf("--where %q: %s needs a term: %s=TERM", text, op, head)
+			return c, fmt.Errorf("--where %q: %s needs a term: %s=TERM", where, op, head)
 		}
 	default:
-		return c, fmt.Errorf("--where %q: the operator %q is none of equals contains begins ends empty not_empty", text, op)
+		return c, fmt.Errorf("--where %q: the operator %q is none of equals contains begins ends empty not_empty", where, op)
 	}
 	return c, nil
 }

@@ -97,7 +97,7 @@ func (r record) describes(path string) (bool, error) {
 	return hex.EncodeToString(h.Sum(nil)) == r.SHA256, nil
 }
 
-// put replaces the claim's record in the state in one step.
+// put replaces the claim's record in the state, unless somebody replaced it meanwhile.
 func (c *claim) put(ctx context.Context, r record) error {
 	data, err := json.Marshal(r)
 	if err != nil {

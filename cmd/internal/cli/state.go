@@ -257,7 +257,7 @@ func stateText(r *upkeep.StateReport) string {
 		fmt.Fprintf(w, "\nbudget\n%s", console.Columns("  ", rows))
 	}
 	if len(r.Checkpoints) > 0 {
-		rows := console.Rows(nil, r.Checkpoints, func(s checkpoint.Left) []string {
+		rows := console.Rows(nil, r.Checkpoints, func(s checkpoint.Unfinished) []string {
 			return []string{"form " + s.Form, "run " + s.RunID, console.Plural(s.Windows, "window"), console.Plural(s.Rows, "result"), console.Size(s.Bytes)}
 		})
 		fmt.Fprintf(w, "\nread by runs that ended early\n%s", console.Columns("  ", rows))

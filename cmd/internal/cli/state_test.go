@@ -70,7 +70,7 @@ func stateReport(t *testing.T) *upkeep.StateReport {
 			}},
 		},
 		Budget: pipelines.Booked{PerMinute: 60, Minute: 1, PerDay: 5000, Day: 5000, Next: now.Add(5 * time.Hour)},
-		Checkpoints: []checkpoint.Left{{
+		Checkpoints: []checkpoint.Unfinished{{
 			Header:  checkpoint.Header{RunID: "run5", Form: "form2", OpenedAt: now.Add(-time.Hour)},
 			Windows: 4, Rows: 1200, Bytes: 34_000,
 		}},
@@ -182,7 +182,7 @@ func TestResetTells(t *testing.T) {
 			{Path: "/b/", Reset: output.Reset{Before: wallAt("2026-03-07 12:00:00"), After: wallAt("2026-01-01 00:00:00")}},
 			{Path: "/c/", Reset: output.Reset{Before: wallAt("2026-03-07 12:00:00"), After: wallAt("2026-03-07 12:00:00")}},
 		},
-		Checkpoints: []checkpoint.Left{{Header: checkpoint.Header{RunID: "run3", Form: "form1"}, Windows: 1}},
+		Checkpoints: []checkpoint.Unfinished{{Header: checkpoint.Header{RunID: "run3", Form: "form1"}, Windows: 1}},
 	}
 	if err := showReset(&process{stdout: &stdout, log: log}, r, false); err != nil {
 		t.Fatal(err)

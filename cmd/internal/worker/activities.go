@@ -174,7 +174,7 @@ func (p *progress) beat(ctx context.Context, done <-chan struct{}, stop func()) 
 // activity is tried again only after exit code 75, or if it did not finish because the worker
 // was stopped or the state could not be reached.
 
-// typePrefix is the beginning of the type of every error of an activity.
+// typePrefix and the exit code are the type of an activity's error.
 const typePrefix = "exit "
 
 // mostText bounds the text of an error in the history of a workflow, in bytes.

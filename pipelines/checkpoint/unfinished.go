@@ -19,8 +19,8 @@ const KeepFor = 7 * 24 * time.Hour
 // may be about to take its lease.
 const beginning = time.Hour
 
-// Left describes, for people, the checkpoint of a run that ended early.
-type Left struct {
+// Unfinished describes, for people, the checkpoint of a run that ended early.
+type Unfinished struct {
 	Header
 	Windows int // completely read windows
 	Rows    int64
@@ -29,10 +29,10 @@ type Left struct {
 	c *Checkpoint
 }
 
-// LeftOf returns the checkpoints of forms that runs left, oldest first, also those for other
+// FindUnfinished returns the checkpoints of forms that runs left, oldest first, also those for other
 // outputs than the definition has now. It skips those that a run holds or that cannot be taken
 // over. It changes nothing.
-func LeftOf(ctx context.Context, s State, pipeline string, forms ...string) (left []Left, err error) {
+func FindUnfinished(ctx context.Context, s State, pipeline string, forms ...string) (left []Unfinished, err error) {
 	var all []folder
 	for _, form := range forms {
 		found, err := find(ctx, s, folderName+formKey(pipeline, form))
@@ -60,7 +60,7 @@ func LeftOf(ctx context.Context, s State, pipeline string, forms ...string) (lef
 		if err != nil || found == nil {
 			continue // nobody takes it over
 		}
-		l := Left{Header: found.Header, c: c}
+		l := Unfinished{Header: found.Header, c: c}
 		for _, chain := range chains(found.all) {
 			if chain.Ended() {
 				l.Windows++
@@ -74,12 +74,12 @@ func LeftOf(ctx context.Context, s State, pipeline string, forms ...string) (lef
 		}
 		left = append(left, l)
 	}
-	slices.SortStableFunc(left, func(a, b Left) int { return a.OpenedAt.Compare(b.OpenedAt) })
+	slices.SortStableFunc(left, func(a, b Unfinished) int { return a.OpenedAt.Compare(b.OpenedAt) })
 	return left, nil
 }
 
 // Discard removes the checkpoint. If a run holds it by now, Discard returns false.
-func (l Left) Discard(ctx context.Context, h load.Holder) (discarded bool, err error) {
+func (l Unfinished) Discard(ctx context.Context, h load.Holder) (discarded bool, err error) {
 	return discard(ctx, l.c, h)
 }
 
