@@ -253,6 +253,34 @@ func TestPlanPartitions(t *testing.T) {
 	}
 }
 
+// TestFair: twice the pages, and one for each partition with results and for each cut.
+func TestFair(t *testing.T) {
+	month := func(total int64, windows ...extract.Planned) extract.Plan {
+		return extract.Plan{Range: extract.Range{Partition: extract.UnitMonth}, Total: total, Windows: windows}
+	}
+	window := func(from, to string, count int64) extract.Planned {
+		return extract.Planned{Window: extracttest.Window(from, to), Count: count}
+	}
+	first, second, none := window("2025-01-01", "2025-01-15", 101), window("2025-01-15", "2025-02-01", 99), window("2025-02-01", "2025-03-01", 0)
+	cut, whole := month(101, first), month(200, first, second)
+	cut.Range.Cuts, whole.Range.Partition = []time.Time{{}, first.Window.To}, extract.UnitNone
+	for name, c := range map[string]struct {
+		plan extract.Plan
+		want int64
+	}{
+		"a month in two windows": {month(200, first, second), 5},
+		"two months":             {month(300, first, second, window("2025-02-01", "2025-02-02", 100)), 8},
+		"a month of no results":  {month(200, first, second, none), 5},
+		"nothing counted":        {month(extract.Unknown, window("2025-01-01", "2025-02-01", extract.Unknown)), 101},
+		"a cut":                  {cut, 6},
+		"no partitions":          {whole, 4},
+	} {
+		if got := c.plan.Fair(); got != c.want {
+			t.Errorf("%s: %d requests are fair, want %d", name, got, c.want)
+		}
+	}
+}
+
 func TestPlanWithoutLowerBound(t *testing.T) {
 	to := extracttest.Wall("2026-01-01")
 	for _, unit := range []extract.Unit{extract.UnitNone, extract.UnitDay, extract.UnitMonth, extract.UnitYear} {

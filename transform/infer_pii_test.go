@@ -22,6 +22,8 @@ func TestPersonal(t *testing.T) {
 		"address of a host": {"IP address", "", nil, "an IP address, by its label"},
 		"name":              {"Full name", "", []string{"x"}, "a person's name, by its label"},
 		"german name":       {"Vor- und Nachname", "", nil, "a person's name, by its label"},
+		"decomposed mobile": {"Mo\u0301vil", "", nil, "a phone number, by its label"},
+		"hindi phone":       {"ध्वनि", "", nil, "a phone number, by its label"},
 		"company":           {"Company name", "", nil, ""},
 		"comment":           {"Comment", "textarea", []string{"write to a@b.example"}, ""},
 		"no word":           {"Renamed", "", nil, ""},
