@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -455,6 +456,35 @@ func TestOldLoad(t *testing.T) {
 		t.Errorf("err = %v", err)
 	}
 	b.holds("1 new")
+}
+
+// TestRenewedLease: a renewal begins the lease's time anew. A lease that another has taken or
+// renewed is not renewed, and those of other tables stay.
+func TestRenewedLease(t *testing.T) {
+	b := newBench(t, nil)
+	held, err := b.table.Acquire(t.Context(), "", load.Holder{RunID: "run1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.query("UPDATE formetl.leases SET renewed_at = renewed_at - interval '1 hour'; INSERT INTO formetl.leases VALUES ('other', 1, now(), '{}')")
+	row := leaseRow{b.table}
+	r, version, old, err := row.Read(t.Context())
+	if err != nil || old < time.Hour {
+		t.Errorf("aged %s, err %v", old, err)
+	}
+	written, err := row.Write(t.Context(), r, version)
+	_, is, young, other := row.Read(t.Context())
+	if err != nil || other != nil || is != written || young > time.Minute {
+		t.Errorf("aged %s, version %s, err %v, %v; written %s", young, is, err, other, written)
+	}
+	for _, stale := range []string{version, load.NoVersion} {
+		if _, err := row.Write(t.Context(), r, stale); !errors.Is(err, load.ErrConflict) {
+			t.Errorf("by version %q: %v", stale, err)
+		}
+	}
+	if err := held.Release(t.Context()); err != nil || b.query("SELECT dataset, version FROM formetl.leases") != "other|1" {
+		t.Errorf("err %v, leases %s", err, b.query("SELECT * FROM formetl.leases"))
+	}
 }
 
 func isCreate(err error) bool {
