@@ -2,6 +2,8 @@ package upkeep_test
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -36,6 +38,24 @@ func TestStateOfADefinitionThatNeverRan(t *testing.T) {
 		if len(f.Outputs) != 1 || f.Outputs[0].Manifest != nil || f.Next == nil || f.Next.String() != "2026-01-01 00:00:00" {
 			t.Errorf("form %s: %+v, next %v", f.Form, f.Outputs, f.Next)
 		}
+	}
+}
+
+// TestLeftoversAreToldOnce: forms whose files lie in one folder all find what lies there.
+func TestLeftoversAreToldOnce(t *testing.T) {
+	def, o := neverRun(t)
+	def.Outputs[0] = pipelinestest.Definition(t.TempDir(), def.Source, definition.Output{Path: "{form}.csv", Format: "csv"}).Outputs[0]
+	folder := filepath.Join(filepath.Dir(def.Outputs[0].Path), load.ControlFolder, "dead")
+	if err := errors.Join(os.MkdirAll(folder, 0o750), os.WriteFile(filepath.Join(folder, "staged-x"), nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	state, stateErr := upkeep.State(t.Context(), def, o)
+	cleaned, cleanErr := upkeep.Clean(t.Context(), def, o, load.CleanOptions{DryRun: true})
+	if stateErr != nil || len(state.Forms[0].Outputs[0].Leftovers) != 1 || len(state.Forms[1].Outputs[0].Leftovers) != 0 {
+		t.Errorf("%+v, %v", state, stateErr)
+	}
+	if cleanErr != nil || len(cleaned.Outputs) != 1 || len(cleaned.Outputs[0].Removed) != 1 {
+		t.Errorf("%+v, %v", cleaned, cleanErr)
 	}
 }
 
