@@ -42,7 +42,7 @@ func (u Unit) Spans(w Window) int {
 	if u == UnitNone {
 		return 1
 	}
-	return int(u.period().index(w.To.Add(-time.Second))-u.period().index(w.From)) + 1
+	return int(u.period().periodIndex(w.To.Add(-time.Second))-u.period().periodIndex(w.From)) + 1
 }
 
 // tile divides the window rest at the boundaries of all periods; an auto period has no boundaries.

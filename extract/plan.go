@@ -96,16 +96,16 @@ type Counter func(ctx context.Context, w Window) (int64, error)
 // boundaries: spans with too many results for one window, and wide spans with few results.
 // It asks for a count only if the count saves more requests than it costs. Empty spans get
 // windows with a count of 0.
-func NewPlan(ctx context.Context, r Range, count Counter) (*Plan, error) {
+func NewPlan(ctx context.Context, r Range, askCount Counter) (*Plan, error) {
 	if r.Target <= 0 {
 		r.Target = DefaultTarget
 	}
 	p := &planner{Range: r}
-	p.count = func(ctx context.Context, w Window) (int64, error) {
+	p.askCount = func(ctx context.Context, w Window) (int64, error) {
 		if n := p.asked.Add(1); r.Most > 0 && n > r.Most {
 			return 0, costly(fmt.Sprintf("planning alone takes more than the %d requests that max_requests allows; %s", r.Most, fewerRequests))
 		}
-		return count(ctx, w)
+		return askCount(ctx, w)
 	}
 	plan := &Plan{Range: r, Total: Unknown}
 	var err error
@@ -114,7 +114,7 @@ func NewPlan(ctx context.Context, r Range, count Counter) (*Plan, error) {
 		if r.Endless {
 			whole.To = time.Time{}
 		}
-		if plan.Total, err = p.count(ctx, whole); err != nil {
+		if plan.Total, err = p.askCount(ctx, whole); err != nil {
 			return nil, err
 		}
 	}
@@ -148,11 +148,11 @@ func NewPlan(ctx context.Context, r Range, count Counter) (*Plan, error) {
 
 type planner struct {
 	Range
-	count  Counter
-	asked  atomic.Int64
-	total  int64 // results of the range, Unknown if not counted
-	groups []int64
-	begins time.Time // no counted result is dated earlier; zero if unknown
+	askCount Counter
+	asked    atomic.Int64
+	total    int64 // results of the range, Unknown if not counted
+	groups   []int64
+	begins   time.Time // no counted result is dated earlier; zero if unknown
 }
 
 // section is a part of the range that may still be halved.
@@ -206,7 +206,7 @@ func (p *planner) auto(ctx context.Context) ([]Planned, error) {
 			deeper := p.worthHalving(*c)
 			if c.n == 0 && !exact && p.Unverified {
 				var err error
-				if c.n, err = p.count(ctx, c.Window); err != nil {
+				if c.n, err = p.askCount(ctx, c.Window); err != nil {
 					return false, err
 				}
 			}
@@ -231,7 +231,7 @@ func (p *planner) auto(ctx context.Context) ([]Planned, error) {
 func (p *planner) divide(ctx context.Context, c *section) (lower, upper *section, inLower int64, err error) {
 	middle, _ := halve(c.span())
 	lower, upper = &section{Window: Window{c.From, middle}, lower: c.lower}, &section{Window: Window{middle, c.To}}
-	if inLower, err = p.count(ctx, lower.Window); err != nil {
+	if inLower, err = p.askCount(ctx, lower.Window); err != nil {
 		return nil, nil, 0, err
 	}
 	if p.Partition.Spans(c.span()) == 1 {
@@ -332,7 +332,7 @@ func (p *planner) suspect(ctx context.Context, lower Window, n int64) error {
 		return nil
 	}
 	upper := Window{lower.To, p.Window.To}
-	if rest, err := p.count(ctx, upper); err != nil || rest < p.total {
+	if rest, err := p.askCount(ctx, upper); err != nil || rest < p.total {
 		return err
 	}
 	return &BreachError{Ignores: "the bounds of dates", Proof: fmt.Sprintf("%d results were counted in two windows that share no time, %s and %s", n, lower, upper)}
@@ -371,7 +371,7 @@ func (p *planner) beginning(ctx context.Context, period Period) (time.Time, erro
 	switch {
 	case !p.Uncounted:
 		holds = func(ctx context.Context, lower Window) (bool, error) {
-			n, err := p.count(ctx, lower)
+			n, err := p.askCount(ctx, lower)
 			if err == nil {
 				err = p.suspect(ctx, lower, n)
 			}

@@ -22,14 +22,14 @@ type Reader struct {
 	// Notice is called once if the service cannot serve full pages. It may be nil.
 	Notice func(what string)
 
-	limit   atomic.Int64 // most results that a request asks for now
-	good    atomic.Int64 // pages since limit changed, while limit is below a full page
-	noticed atomic.Bool
-	endless atomic.Bool  // see DoubtEnds
-	stamps  atomic.Bool  // see CountUnstamped
-	lacking atomic.Int64 // results without a date_update
-	newest  atomic.Pointer[string]
-	dated   atomic.Bool // see Dated
+	limit      atomic.Int64 // most results that a request asks for now
+	good       atomic.Int64 // pages since limit changed, while limit is below a full page
+	noticed    atomic.Bool
+	endless    atomic.Bool  // see DoubtEnds
+	stamps     atomic.Bool  // see CountUnstamped
+	lacking    atomic.Int64 // results without a date_update
+	newestDate atomic.Pointer[string]
+	dated      atomic.Bool // see Dated
 
 	checking   sync.Mutex // held while checkDates checks a result
 	dateChecks int        // checks of dates so far, at most mostDateChecks
@@ -290,7 +290,7 @@ func servesOne(ctx context.Context, s Service, form string) (err error) {
 // Newest returns the latest date of all results that were read, as wall-clock time of the
 // account's zone. It is zero if no result has a date.
 func (r *Reader) Newest() (newest time.Time) {
-	if text := r.newest.Load(); text != nil {
+	if text := r.newestDate.Load(); text != nil {
 		newest, _ = time.Parse(WireTime, *text)
 	}
 	return newest
@@ -302,7 +302,7 @@ func (r *Reader) Dated() bool { return r.dated.Load() }
 // noteDates records what Newest, Dated and Unstamped return.
 func (r *Reader) noteDates(p *page.Page) {
 	newest := ""
-	known := r.newest.Load()
+	known := r.newestDate.Load()
 	if known != nil {
 		newest = *known
 	}
@@ -328,8 +328,8 @@ func (r *Reader) noteDates(p *page.Page) {
 			r.lacking.Add(1)
 		}
 	}
-	for newest != "" && (known == nil || newest > *known) && !r.newest.CompareAndSwap(known, &newest) {
-		known = r.newest.Load()
+	for newest != "" && (known == nil || newest > *known) && !r.newestDate.CompareAndSwap(known, &newest) {
+		known = r.newestDate.Load()
 	}
 }
 

@@ -66,22 +66,23 @@ func (s *Scanner) Deeper(open, offset int) error {
 	return s.Problem(transport.FaultBeyond, offset, "it is nested deeper than the bound")
 }
 
-// Blame records that a well-formed answer has wrong content. Reading goes on, because an answer
-// that turns out to be damaged further on is worth another attempt, and wrong content is not.
-func (s *Scanner) Blame(offset int, problem string) {
+// NoteWrong records that a well-formed answer has wrong content. Reading goes on, because an
+// answer that turns out to be damaged further on is worth another attempt, and wrong content is
+// not.
+func (s *Scanner) NoteWrong(offset int, problem string) {
 	if s.wrong == nil {
 		s.wrong = s.Problem(transport.FaultWrong, offset, problem)
 	}
 }
 
-// Blamed returns the first error that Blame recorded; nil if there is none.
-func (s *Scanner) Blamed() error { return s.wrong }
+// Wrong returns the first error that NoteWrong recorded; nil if there is none.
+func (s *Scanner) Wrong() error { return s.wrong }
 
 // ResultID reads the id of a result from text; a text that is not an id is blamed at offset.
 func (s *Scanner) ResultID(text []byte, offset int) int64 {
 	id, err := strconv.ParseUint(string(bytes.Trim(text, page.Blanks)), 10, 63)
 	if err != nil {
-		s.Blame(offset, "a result whose id is not a number from 0 to 9223372036854775807")
+		s.NoteWrong(offset, "a result whose id is not a number from 0 to 9223372036854775807")
 	}
 	return int64(id) //nolint:gosec // of 63 bits
 }

@@ -33,7 +33,7 @@ type Client interface {
 	Status(ctx context.Context, form string) (Status, error)
 	// Publish asks for a form's links; secure asks for https ones.
 	Publish(ctx context.Context, form string, secure bool) (Publish, error)
-	// Copy copies a form and describes the new one. The error is an
+	// Copy copies a form and describes the new one. The error is a
 	// *transport.Error if the copy may have been made.
 	Copy(ctx context.Context, form string, to CopyTarget) (Form, error)
 

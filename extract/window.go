@@ -98,9 +98,9 @@ func (p Period) String() string {
 // firstMonday anchors periods of days: 7d is a week that begins on Monday.
 var firstMonday = time.Date(1969, 12, 29, 0, 0, 0, 0, time.UTC)
 
-// index returns the number of the period that contains t. Periods of months count
+// periodIndex returns the number of the period that contains t. Periods of months count
 // from the year 0, those of days and seconds from firstMonday.
-func (p Period) index(t time.Time) int64 {
+func (p Period) periodIndex(t time.Time) int64 {
 	if p.Months > 0 {
 		return int64((t.Year()*12 + int(t.Month()) - 1) / p.Months)
 	}
@@ -108,8 +108,8 @@ func (p Period) index(t time.Time) int64 {
 	return (since - (since%size+size)%size) / size
 }
 
-// at returns the time at which the period with this index begins.
-func (p Period) at(index int64) time.Time {
+// periodStart returns the time at which the period with this index begins.
+func (p Period) periodStart(index int64) time.Time {
 	if p.Months > 0 {
 		return time.Date(0, time.Month(int(index)*p.Months+1), 1, 0, 0, 0, 0, time.UTC)
 	}
@@ -117,10 +117,10 @@ func (p Period) at(index int64) time.Time {
 }
 
 // start returns the period's boundary at or before t.
-func (p Period) start(t time.Time) time.Time { return p.at(p.index(t)) }
+func (p Period) start(t time.Time) time.Time { return p.periodStart(p.periodIndex(t)) }
 
 // next returns the period's first boundary after t.
-func (p Period) next(t time.Time) time.Time { return p.at(p.index(t) + 1) }
+func (p Period) next(t time.Time) time.Time { return p.periodStart(p.periodIndex(t) + 1) }
 
 // size returns the length of a period of days or seconds, in seconds. Wall-clock
 // days have 24 hours.

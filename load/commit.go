@@ -139,7 +139,7 @@ func (c Commit) Record(ctx context.Context, d Destination) (publish func(context
 		err = r.at(StepCheck, func() error { return r.compare(ctx) })
 	}
 	if err == nil {
-		r.data, err = r.Manifest.Encode()
+		r.manifestData, err = r.Manifest.Encode()
 	}
 	if err == nil {
 		err = eachAt(ctx, r, StepBeside, r.Beside, r.writeBeside)

@@ -13,12 +13,12 @@ import (
 // committing is the state of a commit that is under way.
 type committing struct {
 	Commit
-	d        Destination
-	data     []byte // the new manifest's bytes
-	step     Step
-	hooked   bool // the hook ended the commit as a crash would, so nothing is cleaned up
-	recorded bool
-	visible  bool // the manifest is written: only the last steps are left to do
+	d            Destination
+	manifestData []byte // the new manifest's bytes
+	step         Step
+	hooked       bool // the hook ended the commit as a crash would, so nothing is cleaned up
+	recorded     bool
+	visible      bool // the manifest is written: only the last steps are left to do
 }
 
 // manifest returns the object name of the manifest.
@@ -214,9 +214,9 @@ func (r *committing) writeLetters(ctx context.Context) error {
 // dataset it is no conflict if an earlier attempt wrote the same manifest.
 func (r *committing) writeManifest(ctx context.Context) error {
 	if r.File != "" {
-		return r.d.Put(ctx, r.manifest(), r.data, AnyVersion)
+		return r.d.Put(ctx, r.manifest(), r.manifestData, AnyVersion)
 	}
-	err := r.d.Put(ctx, r.manifest(), r.data, r.Base)
+	err := r.d.Put(ctx, r.manifest(), r.manifestData, r.Base)
 	if !errors.Is(err, ErrConflict) {
 		return err
 	}
@@ -309,15 +309,15 @@ func (r *committing) undoFile(ctx context.Context, current *Manifest) error {
 	if current != nil || before == nil || len(before.Parts) != 1 {
 		return nil
 	}
-	same, err := r.holds(ctx, before.Parts[0].SHA256)
+	same, err := r.fileHas(ctx, before.Parts[0].SHA256)
 	if err != nil || !same {
 		return err
 	}
 	return r.d.Put(ctx, r.manifest(), r.Previous, AnyVersion)
 }
 
-// holds tells whether the single file that is committed has content with this SHA-256.
-func (r *committing) holds(ctx context.Context, sha256 string) (bool, error) {
+// fileHas tells whether the single file that is committed has content with this SHA-256.
+func (r *committing) fileHas(ctx context.Context, sha256 string) (bool, error) {
 	_, digest, err := Digest(ctx, r.d, r.File)
 	if errors.Is(err, ErrNotExist) {
 		return false, nil

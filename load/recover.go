@@ -49,7 +49,7 @@ func Recover(ctx context.Context, d Destination, scope string, hook Hook, withdr
 	}
 	c.Hook = hook
 	r := &committing{Commit: *c, d: d, step: StepCheck, recorded: true}
-	if r.data, err = r.Manifest.Encode(); err == nil {
+	if r.manifestData, err = r.Manifest.Encode(); err == nil {
 		err = r.at(StepCheck, func() error { return r.checkPrepared(ctx) })
 	}
 	if err == nil {
@@ -94,7 +94,7 @@ func refused(err error) bool {
 func (r *committing) withdraw(ctx context.Context) (Recovery, error) {
 	visible, err := r.written(ctx)
 	if err == nil && !visible && r.File != "" {
-		if visible, err = r.holds(ctx, r.New[0].SHA256); visible && !r.Alone {
+		if visible, err = r.fileHas(ctx, r.New[0].SHA256); visible && !r.Alone {
 			err = r.writeManifest(ctx)
 		}
 	}

@@ -74,9 +74,9 @@ func TestWaitsAreLogged(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	until := time.Time{}
 	o := pipelines.Options{
-		Tables: pipelinestest.Options().Tables,
-		Logger: slog.New(slog.NewTextHandler(&log, nil)),
-		Client: pipelines.ClientOptions{Waits: func(to time.Time) { until = to; stop() }},
+		BuiltIn: pipelinestest.Options().BuiltIn,
+		Logger:  slog.New(slog.NewTextHandler(&log, nil)),
+		Client:  pipelines.ClientOptions{Waits: func(to time.Time) { until = to; stop() }},
 	}
 	c, err := pipelines.NewClient(t.Context(), &definition.Definition{Source: source, State: t.TempDir()}, o)
 	if err != nil {

@@ -45,5 +45,5 @@ func FormsToRun(ctx context.Context, def *definition.Definition, o Options) (for
 	if forms, err = ListForms(ctx, def, o); err != nil {
 		return nil, nil, err
 	}
-	return forms, collisions(def, forms, o.Tables.Formats, o.RunID, foldsCase()), nil
+	return forms, collisions(def, forms, o.BuiltIn.Formats, o.RunID, foldsCase()), nil
 }

@@ -13,8 +13,8 @@
 // a client of the account (NewClient), the forms (Forms, ListForms), and the budget of requests,
 // whose bookings lie in a ledger of the state (budget.go, ledger.go).
 //
-// It knows no concrete format or destination: those come in tables that the command line
-// builds. It writes no file itself.
+// It knows no concrete format or destination: the command line hands them over
+// (output.BuiltIn). It writes no file itself.
 //
 // Begin reading with Run, then runForm and formRun.run; for the budget with sharedBudget.Reserve.
 package pipelines

@@ -173,7 +173,7 @@ func (w *watched) Delete(ctx context.Context, name string) error {
 // operation and the object's name.
 func watching(before func(root, op, name string) error) pipelines.Options {
 	o := options()
-	o.Tables.Open = func(_ context.Context, root string, _ definition.Output) (load.Destination, error) {
+	o.BuiltIn.Open = func(_ context.Context, root string, _ definition.Output) (load.Destination, error) {
 		d, err := local.New(root)
 		if err != nil {
 			return nil, err

@@ -46,7 +46,7 @@ func (f *formRun) follow(ctx context.Context, d *decision) error {
 		if latest := s.Latest(); f.beyond.IsZero() && d.Endless() && latest.After(now.Add(reading.ClockLeeway)) && !latest.Before(d.Asked.To) {
 			return &reconcile.LateError{Now: now, Beyond: latest.Add(time.Second)}
 		}
-		d.Interval = d.Tail(f.reader.Def, manifests, s.NamesSince(reading.LeastWatermark(manifests)))
+		d.Interval = d.SinceWatermark(f.reader.Def, manifests, s.NamesSince(reading.LeastWatermark(manifests)))
 	}
 	return nil
 }
@@ -88,7 +88,7 @@ func (f *formRun) askChanges(ctx context.Context, d *decision) (err error) {
 	}
 	d.changes, err = reconcile.AskChanges(ctx, f.reader.Form, reconcile.ChangesSince{
 		Manifests: manifests, Lookback: d.Read, Later: f.reader.Def.Extract.Incremental,
-		Continues: d.Continues && countable(f.outputs) && whyLookback(f.reader.Form) == "", Whole: d.Whole(f.reader.Def, manifests),
+		Continues: d.Continues && countable(f.outputs) && whyLookback(f.reader.Form) == "", DatasetTime: d.DatasetTime(f.reader.Def, manifests),
 	})
 	if err != nil {
 		return err

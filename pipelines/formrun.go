@@ -107,7 +107,7 @@ func newFormRun(def *definition.Definition, o Options, client extract.Client, fo
 		f.reader.Log.LogAttrs(context.Background(), slog.LevelWarn, what)
 	}
 	f.outputs = output.New(&output.Job{
-		Def: def, Form: form, RunID: o.RunID, Full: o.Full, Tables: o.Tables, Stdout: o.Stdout, Now: o.Now, Log: f.reader.Log, At: o.At,
+		Def: def, Form: form, RunID: o.RunID, Full: o.Full, BuiltIn: o.BuiltIn, Stdout: o.Stdout, Now: o.Now, Log: f.reader.Log, At: o.At,
 		Encoders: o.encoders, Requests: f.requests, Drift: f.drift,
 	})
 	return f

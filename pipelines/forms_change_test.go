@@ -60,8 +60,8 @@ func TestFormWithoutResults(t *testing.T) {
 func TestABugInOneForm(t *testing.T) {
 	w := newWorld(t, formOf("a", 20), formOf("b", 20))
 	o := options()
-	open := o.Tables.Open
-	o.Tables.Open = func(ctx context.Context, root string, out definition.Output) (load.Destination, error) {
+	open := o.BuiltIn.Open
+	o.BuiltIn.Open = func(ctx context.Context, root string, out definition.Output) (load.Destination, error) {
 		if strings.HasSuffix(root, "lake/b") || strings.HasSuffix(root, "lake/b/") {
 			panic("a bug")
 		}

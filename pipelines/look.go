@@ -56,7 +56,7 @@ func headOf(ctx context.Context, def *definition.Definition, o Options, client e
 	}
 	f.Range = load.Span(iv.Read.From, iv.Read.To)
 	set := output.New(&output.Job{
-		Def: def, Form: f.Form, RunID: o.RunID, Tables: o.Tables, Stdout: o.Stdout, Now: o.Now, Log: o.Logger, At: o.At,
+		Def: def, Form: f.Form, RunID: o.RunID, BuiltIn: o.BuiltIn, Stdout: o.Stdout, Now: o.Now, Log: o.Logger, At: o.At,
 		Encoders: reading.NewSlots(runtime.GOMAXPROCS(0)), Requests: func() load.Requests { return requestsOf(client.Requests()) }, Drift: func(string) {},
 	})
 	defer func() { err = errors.Join(err, set.Close(context.WithoutCancel(ctx))) }()
@@ -171,8 +171,8 @@ func newLook(client extract.Client, def *definition.Definition, o Options, iv re
 	return l
 }
 
-// lookSample is from how many pages Look and Head infer columns at most.
-const lookSample = 5
+// lookSamplePages is from how many pages Look and Head infer columns at most.
+const lookSamplePages = 5
 
 // run reads pages up to the query's limit, and flattens them into rows.
 func (l *look) run(ctx context.Context) error {
@@ -198,7 +198,7 @@ func (l *look) run(ctx context.Context) error {
 		l.read += int64(p.Len())
 		l.ids = append(l.ids, p.IDs()...)
 		l.watch(l.read)
-		if l.schema != nil || len(l.pages) == lookSample {
+		if l.schema != nil || len(l.pages) == lookSamplePages {
 			if err := l.flatten(); err != nil {
 				return err
 			}

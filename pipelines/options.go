@@ -23,8 +23,8 @@ import (
 // Options is what a command is told besides its definition. Functions that take Options fill in
 // the defaults by WithDefaults.
 type Options struct {
-	Tables output.Tables
-	State  checkpoint.State // the definition's state, if it is open already
+	BuiltIn output.BuiltIn
+	State   checkpoint.State // the definition's state, if it is open already
 	// From and To override the definition's range where they are not zero.
 	From, To time.Time
 	// Full replaces what an earlier run left, whatever its schema was.
@@ -132,7 +132,7 @@ func (o Options) Flags() reading.RangeFlags {
 // counts no requests and reports no drift and no points.
 func (o Options) Job(def *definition.Definition, form string) *output.Job {
 	return &output.Job{
-		Def: def, Form: form, RunID: o.RunID, Full: o.Full, Tables: o.Tables, Now: o.Now, Log: o.Logger, At: func(string) {},
+		Def: def, Form: form, RunID: o.RunID, Full: o.Full, BuiltIn: o.BuiltIn, Now: o.Now, Log: o.Logger, At: func(string) {},
 		Requests: func() load.Requests { return load.Requests{} }, Drift: func(string) {},
 	}
 }

@@ -46,7 +46,7 @@ func TestEncoderFails(t *testing.T) {
 			t.Run(name+" of "+path, func(t *testing.T) {
 				w := newWorld(t, fourDays())
 				o := options()
-				o.Tables.Formats = append(o.Tables.Formats, load.Format{
+				o.BuiltIn.Formats = append(o.BuiltIn.Formats, load.Format{
 					Name: "bad", Extension: ".x", New: func(io.Writer, *arrow.Schema, load.EncodeOptions) (load.Encoder, error) { return create() },
 				})
 				_, err := pipelines.Run(t.Context(), w.daily(definition.Output{Path: path, Format: "bad"}, definition.Output{Path: "form1.ndjson", Format: "ndjson"}), o)

@@ -173,7 +173,7 @@ func (p *FormPlan) make(ctx context.Context, def *definition.Definition, o Optio
 	if plan == nil || err != nil {
 		return err
 	}
-	p.take(plan)
+	p.fillFrom(plan)
 	// Goroutines that share the window may end their parts with pages that are not full.
 	if plan.Range.Target == math.MaxInt && plan.Total > extract.DefaultTarget {
 		p.Requests.Results = sum(p.Requests.Results, known(int64(1+def.Source.Requests.Concurrency/2)))
@@ -264,8 +264,8 @@ func laterCounts(form reading.Form, i reading.Interval) int {
 	return 0
 }
 
-// take fills in the windows, and the results and requests that the plan expects.
-func (p *FormPlan) take(plan *extract.Plan) {
+// fillFrom fills in what a plan tells: its windows, and how many results and requests it expects.
+func (p *FormPlan) fillFrom(plan *extract.Plan) {
 	for _, w := range plan.Windows {
 		p.Windows = append(p.Windows, PlannedWindow{Range: load.Span(w.Window.From, w.Window.To), Results: known(w.Count), Requests: known(pagesOf(w.Count, plan.Range.PageSize))})
 	}

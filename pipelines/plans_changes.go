@@ -65,7 +65,7 @@ func (p *FormPlan) follows(form reading.Form, i reading.Interval, outputs *outpu
 // makeTail plans a run that reads only what is new and what changed. The plan has no windows
 // where they depend on counts and there is no client to ask for these.
 func (p *FormPlan) makeTail(ctx context.Context, f *following) (err error) {
-	i := f.iv.Tail(f.form.Def, f.manifests, len(f.base.Later) > 0)
+	i := f.iv.SinceWatermark(f.form.Def, f.manifests, len(f.base.Later) > 0)
 	p.Range = load.Span(i.Read.From, i.Read.To)
 	asks, empty := f.form.Client != nil, i.Read.From.Equal(i.Read.To)
 	var n int64
@@ -75,7 +75,7 @@ func (p *FormPlan) makeTail(ctx context.Context, f *following) (err error) {
 		}
 	}
 	if n > 0 {
-		i = f.iv.Tail(f.form.Def, f.manifests, true)
+		i = f.iv.SinceWatermark(f.form.Def, f.manifests, true)
 		p.Range = load.Span(i.Read.From, i.Read.To)
 	}
 	var plan *extract.Plan
@@ -94,7 +94,7 @@ func (p *FormPlan) makeTail(ctx context.Context, f *following) (err error) {
 	if asks && !empty {
 		plan.Requests++
 	}
-	p.take(plan)
+	p.fillFrom(plan)
 	p.warn(f.form, plan)
 	p.sum(f, plan, int64(own))
 	return nil

@@ -73,13 +73,13 @@ func TestCheckpointOlderThanTheDataset(t *testing.T) {
 	}
 	o := r.o
 	var once sync.Once
-	o.Tables.Open = func(ctx context.Context, root string, out definition.Output) (load.Destination, error) {
+	o.BuiltIn.Open = func(ctx context.Context, root string, out definition.Output) (load.Destination, error) {
 		once.Do(func() { // this one is about to open its output, and another commits there
 			if _, err := pipelines.Run(t.Context(), def(), r.o); err != nil {
 				t.Error(err)
 			}
 		})
-		return r.o.Tables.Open(ctx, root, out)
+		return r.o.BuiltIn.Open(ctx, root, out)
 	}
 	r.runBy(def(), o)
 	if !r.editedIn("2026-01-02", "2026-01-02T11:11:11") {

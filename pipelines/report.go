@@ -123,7 +123,7 @@ const mostSpans = 60
 func (f *formRun) expects(iv reading.Interval, plan *extract.Plan) *Planned {
 	r, p := f.reader, &FormPlan{}
 	changed := p.follows(r.Form, iv, f.outputs, f.o.Now())
-	p.take(plan)
+	p.fillFrom(plan)
 	p.sum(changed, plan, int64(plan.Requests+laterCounts(r.Form, iv)))
 	return &Planned{Results: p.Results, AtMost: r.Filtered(), Requests: p.Requests, Budget: p.Budget}
 }

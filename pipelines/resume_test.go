@@ -219,7 +219,7 @@ func TestLostLease(t *testing.T) {
 			r := newResumed(t)
 			lost := make(chan struct{})
 			o := r.o
-			o.Tables.Open = func(_ context.Context, root string, _ definition.Output) (load.Destination, error) {
+			o.BuiltIn.Open = func(_ context.Context, root string, _ definition.Output) (load.Destination, error) {
 				d, err := local.New(root)
 				return &lostLease{d, lost}, err
 			}

@@ -76,7 +76,7 @@ func Run(ctx context.Context, def *definition.Definition, o Options) (*Report, e
 	}
 	client.Reads(len(forms))
 	o.forms = len(forms)
-	runs := &formRuns{def: def, o: o, client: client, forms: forms, clash: collisions(def, forms, o.Tables.Formats, o.RunID, foldsCase())}
+	runs := &formRuns{def: def, o: o, client: client, forms: forms, clash: collisions(def, forms, o.BuiltIn.Formats, o.RunID, foldsCase())}
 	runs.run(ctx)
 	return report, runs.result(report)
 }

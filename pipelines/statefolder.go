@@ -15,7 +15,7 @@ func OpenState(ctx context.Context, def *definition.Definition, o Options) (chec
 	if o.State.Destination != nil {
 		return o.State, nil
 	}
-	dest, err := o.Tables.State(ctx, def.State, def.StateS3)
+	dest, err := o.BuiltIn.State(ctx, def.State, def.StateS3)
 	s := checkpoint.NewState(dest, def.State)
 	return s, s.Fail(err)
 }

@@ -97,22 +97,22 @@ const typedMark = "\x1f"
 // Typed returns a list of strings that a Flattener made for a column with list_as: columns,
 // with one text for each element: of an "other" choice its label if labels is set, else the
 // text that was typed. The caller releases the returned list.
-func Typed(list *array.List, labels bool, mem memory.Allocator) *array.List {
-	texts := list.ListValues().(*array.String)
+func Typed(chosen *array.List, labels bool, mem memory.Allocator) *array.List {
+	texts := chosen.ListValues().(*array.String)
 	if !bytes.Contains(texts.ValueBytes(), []byte(typedMark)) {
-		list.Retain()
-		return list
+		chosen.Retain()
+		return chosen
 	}
 	b := array.NewListBuilder(mem, texts.DataType())
 	defer b.Release()
 	elements := b.ValueBuilder().(*array.StringBuilder)
-	for row := range list.Len() {
-		if list.IsNull(row) {
+	for row := range chosen.Len() {
+		if chosen.IsNull(row) {
 			b.AppendNull()
 			continue
 		}
 		b.Append(true)
-		start, end := list.ValueOffsets(row)
+		start, end := chosen.ValueOffsets(row)
 		for i := int(start); i < int(end); i++ {
 			label, typed, other := strings.Cut(texts.Value(i), typedMark)
 			switch {

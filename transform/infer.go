@@ -13,14 +13,15 @@ import (
 // Infer makes the schema that a data set has without a schema file, from the
 // headings and a sample of pages. Its columns are result_id, every meta, and
 // every item by its index. Known metas come first, in the order of page.MetaPlace. Items
-// of one index, such as the rows of a matrix, have the order of their headings. Types are those of DefaultType. Items that
-// hold several values in any sampled result are list<string>. Fields that occur
-// only in headings have columns too, each after the field of an earlier heading.
-// With labels, items are named by their headings.
+// of one index, such as the rows of a matrix, have the order of their headings. Types are
+// those of DefaultType. Items that hold several values in any sampled result are
+// list<string>. Fields that occur only in headings have columns too, each after the field
+// of an earlier heading. The schema is named by the form. With labels, items are named by
+// their headings.
 //
 // Pages must be in the order of the range. If an item has moved on the form, its
 // index in the last page counts. If it was relabelled, its first heading counts.
-func Infer(name string, pages []*page.Page, labels bool) *schemas.Schema {
+func Infer(form string, pages []*page.Page, labels bool) *schemas.Schema {
 	var s sample
 	for _, p := range pages {
 		s.page(p)
@@ -28,7 +29,7 @@ func Infer(name string, pages []*page.Page, labels bool) *schemas.Schema {
 	for _, p := range pages {
 		s.addHeadings(p.Headings)
 	}
-	return s.schema(name, labels)
+	return s.schema(form, labels)
 }
 
 // sample collects what pages show about the fields of a form.
@@ -145,7 +146,7 @@ func (s *sample) addHeadings(headings []page.Heading) {
 }
 
 // schema makes the schema of the sample. name and labels are as in Infer.
-func (s *sample) schema(name string, labels bool) *schemas.Schema {
+func (s *sample) schema(form string, labels bool) *schemas.Schema {
 	id := schemas.Source{Kind: schemas.FromResultID}
 	columns := slices.Concat(
 		[]schemas.Column{{From: id, Type: DefaultType(id), Label: s.idLabel}},
@@ -156,7 +157,7 @@ func (s *sample) schema(name string, labels bool) *schemas.Schema {
 		columns[i].Name = unique.Name(schemas.DefaultName(c.From, c.Label, labels))
 	}
 	return &schemas.Schema{
-		Name: name, Columns: columns, Unknown: schemas.UnknownAdd, MaxRejects: schemas.DefaultMaxRejects, Empty: schemas.EmptyKeep,
+		Name: form, Columns: columns, Unknown: schemas.UnknownAdd, MaxRejects: schemas.DefaultMaxRejects, Empty: schemas.EmptyKeep,
 	}
 }
 

@@ -27,13 +27,13 @@ const (
 // Unlike Go's memory, freed memory changes: no value of a batch may be used
 // after the batch was released.
 type Pool struct {
-	mu      sync.Mutex
-	free    [classes][][]byte // freed memory by class, each slice as long as its class is large
-	kept    int               // bytes in free
-	takes   int               // how often memory was asked for
-	last    [classes]int      // for each class, takes when its memory was last asked for
-	used    bool              // memory was asked for since the last call of look
-	watched bool              // a timer will call look
+	mu            sync.Mutex
+	free          [classes][][]byte // freed memory by class, each slice as long as its class is large
+	kept          int               // bytes in free
+	takes         int               // how often memory was asked for
+	last          [classes]int      // for each class, takes when its memory was last asked for
+	usedSinceLook bool              // memory was asked for since the last call of look
+	watched       bool              // a timer will call look
 }
 
 // classes is the number of sizes of pooled memory. Between a power of two and
@@ -48,7 +48,7 @@ func class(size int) (at, room int, ok bool) {
 	}
 	doubled := bits.Len(uint(size - 1)) // 1<<doubled is at least size, and less than twice size
 	step := 1 << (doubled - 3)
-	n := (size + step - 1) / step // n is 5 to 8
+	n := (size + step - 1) / step // 5 to 8 steps, each an eighth of 1<<doubled
 	return 4*(doubled-10) + n - 8, n * step, true
 }
 
@@ -116,7 +116,7 @@ func (p *Pool) take(size int) (b []byte, dirty bool) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.used = true
+	p.usedSinceLook = true
 	p.takes++
 	p.last[at] = p.takes
 	last := len(p.free[at]) - 1
@@ -173,8 +173,8 @@ func (p *Pool) evict(at int) bool {
 func (p *Pool) look() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.used {
-		p.used = false
+	if p.usedSinceLook {
+		p.usedSinceLook = false
 		time.AfterFunc(idle, p.look)
 		return
 	}

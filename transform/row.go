@@ -56,8 +56,9 @@ func (r *row) gather(cells []page.Cell, fields *fieldMap) {
 	}
 }
 
-// value returns value i of a cell of column c. If each choice of the column has a column of
-// its own (list_as: columns), a typed text comes behind its choice: see Typed.
+// value returns value i of a cell of column c. If the column has list_as: columns, and a person
+// typed a text for an "other" choice, the value is the choice's label, typedMark and the text. The
+// function Typed takes such values apart.
 func (r *row) value(c *column, cell page.Cell, i int) []byte {
 	v := r.page.Value(cell, i)
 	if c.ListAs == schemas.ListColumns {

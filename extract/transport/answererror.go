@@ -27,9 +27,9 @@ type AnswerError struct {
 	Fault   Fault
 	Ours    bool // the answer has what only the service's answers have, such as its root element
 	Status  int  // HTTP status, 0 if unknown
-	// Pages is how many attempts the request had, if each got this same web page or a redirect, and
-	// the service answered nothing else in this run. Otherwise it is 0.
-	Pages int
+	// WebPages is how many attempts the request had, if each got this same web page or a redirect,
+	// and nothing in this run was answered by the service itself. Otherwise it is 0.
+	WebPages int
 
 	sum    uint64 // hash of the answer, to tell whether the next one is the same
 	varies bool   // another attempt of the request ended in another way
@@ -39,8 +39,8 @@ type AnswerError struct {
 func (e *AnswerError) Error() string {
 	if e.NotService() {
 		tries := "the only try gave a page"
-		if e.Pages > 1 {
-			tries = fmt.Sprintf("each of %d tries gave the same page", e.Pages)
+		if e.WebPages > 1 {
+			tries = fmt.Sprintf("each of %d tries gave the same page", e.WebPages)
 		}
 		return fmt.Sprintf("nothing that this run was answered came from the service: %s with HTTP status %d (%s); set base_url to the service's own address", tries, e.Status, e.Problem)
 	}
@@ -62,7 +62,7 @@ func (e *AnswerError) Temporary() bool {
 }
 
 // NotService tells whether the base URL has to change, because it is not the service's address.
-func (e *AnswerError) NotService() bool { return e.Pages > 0 }
+func (e *AnswerError) NotService() bool { return e.WebPages > 0 }
 
 // ExitCode is 78 where the address is not the service's, 75 where sending the request again may
 // help, and otherwise 65: the service sends the unreadable answer each time.

@@ -280,7 +280,7 @@ func (s *Sender) errorOnce(e *effort) slog.Attr {
 }
 
 // verdict returns the error of a request that is not tried again. For an unreadable answer it
-// decides whether the answer is the service's or another server's (AnswerError.Pages).
+// decides whether the answer is the service's or another server's (AnswerError.WebPages).
 func (s *Sender) verdict(e *effort) error {
 	a, ok := e.last.(*AnswerError) //nolint:errorlint // an outage that wraps one is an outage
 	if !ok {
@@ -288,7 +288,7 @@ func (s *Sender) verdict(e *effort) error {
 	}
 	_, met, _ := s.circuit.state()
 	if e.samePage() && !met {
-		a.Pages = e.unread
+		a.WebPages = e.unread
 		return a
 	}
 	if e.repeatable && (e.unread < min(doubtfulTries, s.cfg.Retries+1) || a.isPage() && !met) {

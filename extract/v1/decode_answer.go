@@ -44,7 +44,7 @@ func (d *decoder) readEnvelope(success func() error) error {
 		return err
 	}
 	_, err = s.next() // nothing but comments may follow the root
-	return cmp.Or(err, s.Blamed(), refused)
+	return cmp.Or(err, s.Wrong(), refused)
 }
 
 // readPage reads the content of a successful answer of Get Results into the page.
@@ -55,7 +55,7 @@ func (d *decoder) readPage() error {
 		switch string(name) {
 		case "results":
 			if found {
-				s.Blame(int(s.name.Start), "a second results element")
+				s.NoteWrong(int(s.name.Start), "a second results element")
 				return s.skip()
 			}
 			found = true
@@ -68,7 +68,7 @@ func (d *decoder) readPage() error {
 		return s.skip()
 	})
 	if err == nil && !found {
-		s.Blame(-1, "another form's shape: a success without a results element"+other)
+		s.NoteWrong(-1, "another form's shape: a success without a results element"+other)
 	}
 	return err
 }

@@ -32,7 +32,7 @@ func (d *decoder) readResult() error {
 	if id, ok := s.attr("id"); ok {
 		d.Result(s.ResultID(id, start))
 	} else {
-		s.Blame(start, "a result without an id")
+		s.NoteWrong(start, "a result without an id")
 		d.Result(0)
 	}
 	d.layout.Result()
@@ -90,22 +90,21 @@ func (d *decoder) readCell(kind page.Kind, field int32) error {
 	return err
 }
 
-// guessCell reads the start tag of a cell if d.layout predicts it. It returns the index of the
-// field, or -1 if the prediction was wrong and nothing was read.
-// readText.
-func (d *decoder) takeValue(end string) bool {
+// takeValue reads a value if endTag follows its text directly, and returns false with nothing read
+// if not, because of an entity or a comment for example: readText reads such a value.
+func (d *decoder) takeValue(endTag string) bool {
 	s := &d.scan
 	i := textEnd(s.Buf, s.Pos)
-	if s.pending || !isAt(s.Buf, i, end) {
+	if s.pending || !isAt(s.Buf, i, endTag) {
 		return false
 	}
 	d.Value(page.Span{Start: int32(s.Pos), End: int32(i)})
-	s.Pos, s.open = i+len(end), s.open[:len(s.open)-1]
+	s.Pos, s.open = i+len(endTag), s.open[:len(s.open)-1]
 	return true
 }
 
-// guessCell reads the start tag of a cell if layout predicts it. It returns the field, or -1
-// with nothing read.
+// guessCell reads the start tag of a cell if d.layout predicts it. It returns the index of the
+// field, or -1 if the prediction was wrong and nothing was read.
 func (d *decoder) guessCell(kind page.Kind) int32 {
 	s := &d.scan
 	if s.pending || len(s.open) >= page.MaxDepth {
@@ -126,7 +125,7 @@ func (d *decoder) fieldOf(kind page.Kind) int32 {
 	s := &d.scan
 	id, _ := s.attr("id")
 	if len(id) == 0 {
-		s.Blame(int(s.name.Start), "no id: one of a result's "+kind.String()+" elements has none")
+		s.NoteWrong(int(s.name.Start), "no id: one of a result's "+kind.String()+" elements has none")
 		return -1
 	}
 	field, added := d.Field(kind, id)

@@ -59,7 +59,7 @@ func (d *decoder) decode() error {
 	err = d.readAnswer()
 	d.Page.Replaced += d.scan.Replaced
 	d.scan.Buf = nil
-	return cmp.Or(err, d.scan.Blamed())
+	return cmp.Or(err, d.scan.Wrong())
 }
 
 // contentOf returns the offset at which the JSON text of an answer begins. A byte order
@@ -100,7 +100,7 @@ func (d *decoder) readAnswer() error {
 			case s.Buf[start] != '[':
 				return s.skip()
 			case found:
-				s.Blame(start, "a second member results")
+				s.NoteWrong(start, "a second member results")
 				return s.skip()
 			}
 			found = true

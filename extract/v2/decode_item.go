@@ -18,7 +18,7 @@ func (d *decoder) readItemsMember(first bool, from int) error {
 		return s.skip()
 	case '[':
 	default:
-		s.Blame(s.Pos, "items that are not an array")
+		s.NoteWrong(s.Pos, "items that are not an array")
 		return s.skip()
 	}
 	if err := s.enter(); err != nil {
@@ -45,7 +45,7 @@ func (d *decoder) readItems() error {
 			return err
 		}
 		if s.Buf[s.Pos] != '{' {
-			s.Blame(s.Pos, "an item that is not an object")
+			s.NoteWrong(s.Pos, "an item that is not an object")
 			err = s.skip()
 		} else {
 			err = d.readItem(first, from)
@@ -107,7 +107,7 @@ func (d *decoder) readItem(first bool, from int) error {
 	}
 	id := s.Bytes(i.id)
 	if len(id) == 0 {
-		s.Blame(start, "no id: one of a result's items has none")
+		s.NoteWrong(start, "no id: one of a result's items has none")
 		return nil
 	}
 	at, added := d.field(page.KindItem, id)
@@ -156,7 +156,7 @@ func (d *decoder) readOnce(text *page.Span, has *bool, shape, twice string) erro
 		return err
 	}
 	if *has {
-		d.scan.Blame(start, twice)
+		d.scan.NoteWrong(start, twice)
 		return nil
 	}
 	*text, *has = read, true
@@ -173,7 +173,7 @@ func (d *decoder) readItemValue(i *item) error {
 		return s.word("null")
 	}
 	if i.hasValue || i.hasValues {
-		s.Blame(start, "an item with more than one value or values")
+		s.NoteWrong(start, "an item with more than one value or values")
 		return s.skip()
 	}
 	if s.Buf[start] != '[' {

@@ -19,7 +19,7 @@ func (d *decoder) readResults() error {
 			return err
 		}
 		if s.Buf[s.Pos] != '{' {
-			s.Blame(s.Pos, "a result that is not an object")
+			s.NoteWrong(s.Pos, "a result that is not an object")
 			if err := s.skip(); err != nil {
 				return err
 			}
@@ -64,7 +64,7 @@ func (d *decoder) readResult() error {
 		}
 	}
 	if d.known[slotID].row != d.row {
-		s.Blame(start, "a result without an id: choose a results view that shows the reference number")
+		s.NoteWrong(start, "a result without an id: choose a results view that shows the reference number")
 	}
 	return nil
 }
@@ -136,7 +136,7 @@ func (d *decoder) readMeta(at int32) error {
 func (d *decoder) addMeta(at int32, text page.Span, start int) error {
 	known := &d.known[at]
 	if known.row == d.row {
-		d.scan.Blame(start, "a meta that comes twice in a result")
+		d.scan.NoteWrong(start, "a meta that comes twice in a result")
 		return nil
 	}
 	known.row = d.row
@@ -190,7 +190,7 @@ func (d *decoder) room(n, at int) error {
 func (d *decoder) once(at int32, start int, name string) {
 	known := &d.known[at]
 	if known.row == d.row {
-		d.scan.Blame(start, "a second "+name+" in one result")
+		d.scan.NoteWrong(start, "a second "+name+" in one result")
 	}
 	known.row = d.row
 }

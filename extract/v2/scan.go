@@ -107,7 +107,7 @@ func (s *scanner) scalar(what string) (text page.Span, ok bool, err error) {
 		text, err = s.text(s.Pos + 1)
 		return text, err == nil, err
 	case '{', '[':
-		s.Blame(s.Pos, what)
+		s.NoteWrong(s.Pos, what)
 		return text, false, s.skip()
 	case 'n':
 		return text, false, s.word("null")

@@ -231,7 +231,7 @@ func appendText[T ~string | ~[]byte](dst []byte, s T, d dialect) []byte {
 		prefix = "'"
 	}
 	divided := (d.excel || d.delimiter == '\t') && cells.HasDivider(s)
-	if !divided && cells.IndexCSV(s) < 0 && !odd(s) {
+	if !divided && cells.IndexCSV(s) < 0 && !needsQuotesAnyway(s) {
 		return append(append(dst, prefix...), s...)
 	}
 	dst = append(append(dst, '"'), prefix...)
@@ -244,9 +244,9 @@ func appendText[T ~string | ~[]byte](dst []byte, s T, d dialect) []byte {
 	return append(dst, '"')
 }
 
-// odd tells whether a field needs quotes although it holds no comma, quote, CR or LF: if it is
-// empty or \., or if its first or last character needs quotes.
-func odd[T ~string | ~[]byte](s T) bool {
+// needsQuotesAnyway tells whether a field needs quotes although it holds no comma, quote, CR or
+// LF: if it is empty or \., or if its first or last character needs quotes.
+func needsQuotesAnyway[T ~string | ~[]byte](s T) bool {
 	if len(s) == 0 {
 		return true
 	}

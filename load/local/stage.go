@@ -135,11 +135,11 @@ func (d *Destination) Abort(ctx context.Context, p load.Prepared) error {
 	}))
 }
 
-// removeStaged removes a staged file and the folders that it leaves empty. named is the file's
-// path in errors.
-func removeStaged(root *os.Root, staged, named string) error {
+// removeStaged removes a staged file and the folders that it leaves empty. shownPath is the
+// file's path in errors.
+func removeStaged(root *os.Root, staged, shownPath string) error {
 	if err := root.Remove(staged); err != nil && !missing(err) {
-		return fail("remove", named, err)
+		return fail("remove", shownPath, err)
 	}
 	prune(root, path.Dir(staged))
 	return nil

@@ -157,9 +157,9 @@ func (d *Destination) Staged(ctx context.Context) (found []load.Leftover, err er
 	return found, d.checkContext(ctx, "list the uploads below", "")
 }
 
-func (d *Destination) leftover(name string, s staged, since time.Time) load.Leftover {
+func (d *Destination) leftover(name string, s staged, began time.Time) load.Leftover {
 	return load.Leftover{
-		Kind: load.UnfinishedUpload, Run: s.Run, Path: d.path(name) + " (upload " + s.Upload + ")", Bytes: -1, Since: since, Name: name, Staged: s.encode(),
+		Kind: load.UnfinishedUpload, Run: s.Run, Path: d.path(name) + " (upload " + s.Upload + ")", Bytes: -1, Since: began, Name: name, Staged: s.encode(),
 	}
 }
 

@@ -29,10 +29,10 @@ type sheet struct {
 
 // newSheet begins a sheet with the widths of its columns and the heading. The heading is
 // frozen, so that it stays in view. The first sheet of a workbook is selected.
-func newSheet(w io.Writer, styles *styles, columns []column, first bool) (*sheet, error) {
+func newSheet(w io.Writer, styles *styles, columns []column, selected bool) (*sheet, error) {
 	s := &sheet{w: w, styles: styles}
 	s.add(xmlHeader, `<worksheet xmlns="`, mainSpace, `"><sheetViews><sheetView`)
-	if first {
+	if selected {
 		s.add(` tabSelected="1"`)
 	}
 	s.add(` workbookViewId="0"><pane ySplit="1" topLeftCell="A2" activePane="bottomLeft" state="frozen"/>` +

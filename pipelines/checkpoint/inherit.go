@@ -91,16 +91,16 @@ func (c *Checkpoint) Verify(ctx context.Context, found *Inherited) error {
 // while to answer each request.
 const readers = 8
 
-// check calls read for all pieces, several at a time. It drops pieces for which read fails,
-// noting why in Faults, and those that are Passing. It returns an error only if the run was
+// check calls readPiece for all pieces, several at a time. It drops pieces for which readPiece
+// fails, noting why in Faults, and those that are Passing. It returns an error only if the run was
 // stopped, or if a bucket does not answer, because then the pieces may be intact.
-func (c *Checkpoint) check(ctx context.Context, found *Inherited, read func(*Piece) error) error {
+func (c *Checkpoint) check(ctx context.Context, found *Inherited, readPiece func(*Piece) error) error {
 	failed := make([]error, len(found.all))
 	var group errgroup.Group
 	group.SetLimit(readers)
 	for i := range found.all {
 		group.Go(func() error {
-			failed[i] = read(&found.all[i])
+			failed[i] = readPiece(&found.all[i])
 			return nil
 		})
 	}

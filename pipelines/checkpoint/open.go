@@ -53,7 +53,7 @@ func Open(ctx context.Context, s State, key string, slots int, h load.Holder) (*
 
 // checkpointAt returns the checkpoint with a name, without taking its lease.
 func checkpointAt(s State, name string) *Checkpoint {
-	c := &Checkpoint{Pace: localPace, Place: s.Of(folderName + name), state: s, prefix: folderName + name + "/"}
+	c := &Checkpoint{Pace: localPace, Place: s.PathOf(folderName + name), state: s, prefix: folderName + name + "/"}
 	if s.Remote() {
 		c.Pace = remotePace
 	}

@@ -65,7 +65,7 @@ func TestHeldByAnotherProcess(t *testing.T) {
 func held(t *testing.T, s State, objects int) {
 	t.Helper()
 	_, err := Open(t.Context(), s, testKey, 1, holder)
-	if e := new(load.HeldError); !errors.As(err, &e) || e.Path != s.Of("checkpoint/"+testKey) || e.RunID != "run1" {
+	if e := new(load.HeldError); !errors.As(err, &e) || e.Path != s.PathOf("checkpoint/"+testKey) || e.RunID != "run1" {
 		t.Errorf("error %v", err)
 	}
 	if left, err := FindUnfinished(t.Context(), s, "p", "f"); len(left) > 0 || err != nil {

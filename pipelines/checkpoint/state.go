@@ -27,8 +27,8 @@ func NewState(d load.Destination, place string) State {
 // Remote tells whether the state is in a bucket, where each object costs a request.
 func (s State) Remote() bool { return strings.Contains(s.Place, "://") }
 
-// Of returns the path or address of an object of the state, for people.
-func (s State) Of(name string) string {
+// PathOf returns the path or address of an object of the state, for people.
+func (s State) PathOf(name string) string {
 	if s.Remote() {
 		return strings.TrimSuffix(s.Place, "/") + "/" + name
 	}

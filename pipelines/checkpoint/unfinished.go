@@ -107,7 +107,7 @@ func Sweep(ctx context.Context, s State, h load.Holder, dryRun bool) (swept int,
 	}
 	for _, f := range all {
 		keep := KeepFor
-		if !f.header {
+		if !f.hasHeader {
 			keep = beginning
 		}
 		gone := !f.changed.IsZero() && time.Since(f.changed).Abs() > keep // a wrong clock writes times of the future
@@ -125,9 +125,9 @@ func Sweep(ctx context.Context, s State, h load.Holder, dryRun bool) (swept int,
 
 // folder is a checkpoint as a listing shows it.
 type folder struct {
-	name    string
-	header  bool      // there is a header: it can be taken over
-	changed time.Time // when the last of its objects was written
+	name      string
+	hasHeader bool      // the checkpoint has a header, so it can be taken over
+	changed   time.Time // when the last of its objects was written
 }
 
 // find lists the checkpoints whose objects' names begin with a prefix.
@@ -145,7 +145,7 @@ func find(ctx context.Context, s State, prefix string) (all []folder, err error)
 			all = append(all, folder{name: name})
 		}
 		f := &all[len(all)-1]
-		f.header = f.header || object == headerName
+		f.hasHeader = f.hasHeader || object == headerName
 		if o.Changed.After(f.changed) {
 			f.changed = o.Changed
 		}

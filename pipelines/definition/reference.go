@@ -261,14 +261,14 @@ const maxKeyFile = 64 << 10
 // the colon.
 type reference struct{ kind, target string }
 
-// remedy says what to do about an error of reference.read. otherwise is what else helps with an
-// environment variable or a command.
-func (r reference) remedy(err error, otherwise string) string {
+// remedy says what to do about an error of reference.read. alternative is what helps with an
+// environment variable or a command besides setting or mending it.
+func (r reference) remedy(err error, alternative string) string {
 	switch {
 	case r.kind == "env":
-		return "set it, or " + otherwise
+		return "set it, or " + alternative
 	case r.kind == "cmd":
-		return "mend it, or " + otherwise
+		return "mend it, or " + alternative
 	case errors.Is(err, fs.ErrNotExist):
 		return "create it, or change the path"
 	}

@@ -85,7 +85,7 @@ func (s *Set) writeCodebooks(ctx context.Context, schema *schemas.Schema) {
 	sharing := map[definition.CodebookPlace][]*place{}
 	for _, out := range s.committed() {
 		p := out.at()
-		at, ok := definition.CodebookPlaceOf(p.out, p.Path, s.job.Tables.Formats)
+		at, ok := definition.CodebookPlaceOf(p.out, p.Path, s.job.BuiltIn.Formats)
 		if !ok || p.book.columns == nil {
 			continue
 		}
@@ -123,7 +123,7 @@ func (j *Job) writeSharedCodebook(ctx context.Context, at definition.CodebookPla
 	if err := p.held(); err != nil {
 		return err // another run has the lease and writes the codebook
 	}
-	dest, err := j.Tables.Open(ctx, at.Root, p.out)
+	dest, err := j.BuiltIn.Open(ctx, at.Root, p.out)
 	if err != nil {
 		return err
 	}

@@ -26,7 +26,7 @@ type dataset struct {
 
 func (o *dataset) set() *dataset { return o }
 
-func (o *dataset) open(ctx context.Context) error { return o.openWith(ctx, o.lookAround) }
+func (o *dataset) open(ctx context.Context) error { return o.openAndLook(ctx, o.lookAround) }
 
 // lookAround compares the parts at the destination with the manifest and
 // chooses a generation for new parts that none of the present parts has.

@@ -112,8 +112,8 @@ func newExplosion(b arrow.RecordBatch, list schemas.Source, schema *arrow.Schema
 func (x *explosion) each(most int, visit func(arrow.RecordBatch) error) error {
 	for first := 0; first < x.lists.Len(); {
 		end, rows := first, 0
-		for end < x.lists.Len() && (end == first || rows+x.size(end) <= most) {
-			rows += x.size(end)
+		for end < x.lists.Len() && (end == first || rows+x.elementCount(end) <= most) {
+			rows += x.elementCount(end)
 			end++
 		}
 		b, err := x.rows(first, end, rows)
@@ -130,8 +130,8 @@ func (x *explosion) each(most int, visit func(arrow.RecordBatch) error) error {
 	return nil
 }
 
-// size returns how many elements the list of a result has.
-func (x *explosion) size(row int) int {
+// elementCount returns how many elements the list of a result has.
+func (x *explosion) elementCount(row int) int {
 	if x.lists.IsNull(row) {
 		return 0
 	}
@@ -147,7 +147,7 @@ func (x *explosion) rows(first, end, n int) (arrow.RecordBatch, error) {
 	defer ids.Release()
 	positions.Reserve(n)
 	for row := first; row < end; row++ {
-		for i := range x.size(row) {
+		for i := range x.elementCount(row) {
 			positions.Append(int64(i + 1))
 			switch of := x.ids.(type) {
 			case *array.Int64:

@@ -15,7 +15,7 @@ import (
 // file is an output that is a single file. Each run replaces it as a whole.
 type file struct{ *place }
 
-func (o *file) open(ctx context.Context) error { return o.openWith(ctx, o.tellForeign) }
+func (o *file) open(ctx context.Context) error { return o.openAndLook(ctx, o.tellForeign) }
 
 // tellForeign warns of a file that this run replaces although it has no manifest, which shows
 // that no run of formetl wrote it. An export asks about such a file beforehand.

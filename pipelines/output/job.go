@@ -18,7 +18,7 @@ type Job struct {
 	Form     string
 	RunID    string
 	Full     bool // replace all results
-	Tables   Tables
+	BuiltIn  BuiltIn
 	Stdout   io.Writer
 	Now      func() time.Time
 	Log      *slog.Logger
@@ -71,9 +71,9 @@ func (r *Report) holds(m *load.Manifest) {
 	}
 }
 
-// Tables lists the formats and destinations that the program has. Package
+// BuiltIn is the formats and destinations that the program is built with. Package
 // cmd/internal/console fills it in; nothing registers itself.
-type Tables struct {
+type BuiltIn struct {
 	Formats []load.Format
 	// Open returns the destination at root. root is a folder, or a prefix with
 	// a scheme such as s3://bucket/lake.
@@ -86,8 +86,8 @@ type Tables struct {
 }
 
 // Format returns the format with a name, and false if there is no such format.
-func (t Tables) Format(name string) (load.Format, bool) {
-	for _, f := range t.Formats {
+func (b BuiltIn) Format(name string) (load.Format, bool) {
+	for _, f := range b.Formats {
 		if f.Name == name {
 			return f, true
 		}

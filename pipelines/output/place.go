@@ -78,14 +78,14 @@ func (p *place) locate(ctx context.Context) error {
 	}
 	p.Location, p.report.Path = at, at.Path
 	var ok bool
-	if p.format, ok = p.job.Tables.Format(p.out.Format); !ok {
+	if p.format, ok = p.job.BuiltIn.Format(p.out.Format); !ok {
 		return definition.Unsupported(fmt.Sprintf("the format %q", p.out.Format), "choose one of those that `formetl run --help` lists")
 	}
 	switch {
 	case p.out.Database != nil:
-		p.table, err = p.job.Tables.OpenTable(p.Path, p.out.Database)
+		p.table, err = p.job.BuiltIn.OpenTable(p.Path, p.out.Database)
 	case p.out.Path != definition.StdoutPath:
-		p.dest, err = p.job.Tables.Open(ctx, p.Root, p.out)
+		p.dest, err = p.job.BuiltIn.Open(ctx, p.Root, p.out)
 	}
 	return err
 }
@@ -99,10 +99,10 @@ func (p *place) look(ctx context.Context) (err error) {
 	return p.named(err)
 }
 
-// openWith opens the destination, takes its lease, finishes the commit of a run that
+// openAndLook opens the destination, takes its lease, finishes the commit of a run that
 // ended early, and reads the manifest. Then it calls lookAround, which looks at other objects
 // at the destination. If any of that fails, the lease is given back at once.
-func (p *place) openWith(ctx context.Context, lookAround func(context.Context) error) (err error) {
+func (p *place) openAndLook(ctx context.Context, lookAround func(context.Context) error) (err error) {
 	if err = p.locate(ctx); err != nil {
 		return err
 	}

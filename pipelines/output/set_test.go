@@ -85,15 +85,15 @@ func newRun(t *testing.T, dir string, outputs ...definition.Output) *run {
 func (r *run) job() *output.Job {
 	r.runs++
 	o := pipelinestest.Options()
-	open := o.Tables.Open
-	o.Tables.Open = func(ctx context.Context, root string, out definition.Output) (load.Destination, error) {
+	open := o.BuiltIn.Open
+	o.BuiltIn.Open = func(ctx context.Context, root string, out definition.Output) (load.Destination, error) {
 		if r.open != nil {
 			return r.open(root)
 		}
 		return open(ctx, root, out)
 	}
 	return &output.Job{
-		Def: r.def, Form: r.def.Forms[0], RunID: fmt.Sprint("run", r.runs), Full: r.full, Tables: o.Tables, Stdout: &r.stdout,
+		Def: r.def, Form: r.def.Forms[0], RunID: fmt.Sprint("run", r.runs), Full: r.full, BuiltIn: o.BuiltIn, Stdout: &r.stdout,
 		Now: func() time.Time { return extracttest.Wall("2026-02-01") }, Log: slog.New(slog.NewJSONHandler(&r.log, nil)), At: func(string) {},
 		Encoders: reading.NewSlots(2), Requests: func() load.Requests { return load.Requests{} }, Drift: func(what string) { r.drift = append(r.drift, what) },
 	}
@@ -669,8 +669,8 @@ func (l losing) Release(context.Context) error                                  
 func TestGuard(t *testing.T) {
 	r := newRun(t, t.TempDir(), definition.Output{Path: "f.csv", Format: "csv"}, definition.Output{Path: "set/", Format: "csv"})
 	job, lost := r.job(), []chan struct{}{make(chan struct{}), make(chan struct{})}
-	open := job.Tables.Open
-	job.Tables.Open = func(ctx context.Context, root string, out definition.Output) (load.Destination, error) {
+	open := job.BuiltIn.Open
+	job.BuiltIn.Open = func(ctx context.Context, root string, out definition.Output) (load.Destination, error) {
 		d, err := open(ctx, root, out)
 		if out.Dataset() {
 			return losing{d, lost[1]}, err

@@ -65,7 +65,7 @@ func Definition(dir string, source definition.Source, outputs ...definition.Outp
 // Options has every format, the local disk, and short pauses.
 func Options() pipelines.Options {
 	return pipelines.Options{
-		Tables: output.Tables{
+		BuiltIn: output.BuiltIn{
 			Formats: []load.Format{csvout.Format(), jsonout.NDJSON(), jsonout.JSON(), parquetout.Format(), arrowout.Format(), xlsxout.Format()},
 			Open: func(_ context.Context, root string, _ definition.Output) (load.Destination, error) {
 				return local.New(root)

@@ -168,8 +168,8 @@ func partsOf(m *load.Manifest) []load.Part {
 	return m.Parts
 }
 
-// Whole returns the time of all results that datasets should hold, in whole parts.
-func (i Interval) Whole(def *definition.Definition, committed []*load.Manifest) extract.Window {
+// DatasetTime returns the time of all results that datasets should hold, in whole parts.
+func (i Interval) DatasetTime(def *definition.Definition, committed []*load.Manifest) extract.Window {
 	return Widen(extract.Window{From: def.Extract.From, To: i.Read.To}, committed, false)
 }
 
@@ -177,11 +177,12 @@ func (i Interval) Whole(def *definition.Definition, committed []*load.Manifest) 
 // together with new ones. Otherwise each run would add a part.
 const smallPart = 200
 
-// Tail returns the interval of a run that knows what changed of the results before it. The
-// interval begins at the least watermark. With join it begins at the start of the last part,
-// if that part is small, no partition ends after it, and the datasets should hold it. The
-// interval is empty, and lies at the watermark, if the run's end is the watermark.
-func (i Interval) Tail(def *definition.Definition, committed []*load.Manifest, join bool) Interval {
+// SinceWatermark returns the interval of a run that reads from the least watermark on, because it
+// knows which of the results before that time changed. With join the interval begins at the
+// start of the last part, if that part is small, no partition ends after it, and the datasets
+// should hold it. The interval is empty, and lies at the watermark, if the run's end is the
+// watermark.
+func (i Interval) SinceWatermark(def *definition.Definition, committed []*load.Manifest, join bool) Interval {
 	tail := i
 	// A watermark may have been reset to before the range.
 	tail.Asked.From = extract.Later(LeastWatermark(committed), def.Extract.From)
@@ -196,7 +197,7 @@ func (i Interval) Tail(def *definition.Definition, committed []*load.Manifest, j
 	if join {
 		if joined := lastPart(tail.Asked.From, def.FinestUnit(), committed); !joined.IsZero() {
 			whole := Widen(extract.Window{From: joined, To: i.Asked.To}, committed, false)
-			due := tail.Whole(def, committed)
+			due := tail.DatasetTime(def, committed)
 			if ResultsIn(whole, committed) <= smallPart && !whole.From.Before(due.From) {
 				tail.Asked.From, tail.Read = joined, whole
 			}

@@ -93,7 +93,7 @@ func TestClockSetBack(t *testing.T) {
 			t.Fatal(err)
 		}
 		i := asked.Decide(def, reading.RangeFlags{}, committed, time.Time{})
-		tail := i.Tail(def, committed, false)
+		tail := i.SinceWatermark(def, committed, false)
 		if i.Read.String() != want || tail.Read.String() != "2026-02-15 17:58:59/2026-02-15 17:59:00" {
 			t.Errorf("lookback %s: reads %s, or the tail %s", lookback, i.Read, tail.Read)
 		}
@@ -123,7 +123,7 @@ func TestTailBehindAnOlderRange(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		tail := asked.Decide(def, reading.RangeFlags{}, committed, time.Time{}).Tail(def, committed, true)
+		tail := asked.Decide(def, reading.RangeFlags{}, committed, time.Time{}).SinceWatermark(def, committed, true)
 		if tail.Read.String() != want {
 			t.Errorf("behind a part up to %s: reads %s, want %s", last, tail.Read, want)
 		}

@@ -16,8 +16,8 @@ const UndatedName = "undated"
 // Standstill tells whether the service's count and the number of results read stand still,
 // though they do not agree. The zero value has seen no disagreement.
 type Standstill struct {
-	counted, read int64
-	times         int // how often in a row this count and this number read did not agree
+	counted, results int64 // the last count, and how many results had been read
+	times            int   // how often in a row this count and this number read did not agree
 }
 
 // Rereads is how often a window is read again while its count stands still, before that is an
@@ -26,9 +26,9 @@ const Rereads = 3
 
 // Disagrees notes a count that does not agree with how many results were read. It returns
 // true once neither number has changed over more than Rereads readings.
-func (s *Standstill) Disagrees(counted, read int64) bool {
-	if s.counted != counted || s.read != read {
-		*s = Standstill{counted: counted, read: read}
+func (s *Standstill) Disagrees(counted, results int64) bool {
+	if s.counted != counted || s.results != results {
+		*s = Standstill{counted: counted, results: results}
 	}
 	s.times++
 	return s.times > Rereads

@@ -66,7 +66,7 @@ type Changes struct {
 	base   load.Changes     // what the manifests of all datasets say together of changes
 	state  load.Changes     // what the manifests after this run say of changes, as far as known
 	margin []extract.Change // the changes since changesMargin before KnownTo, newest first
-	newest time.Time        // the newest change in the feed that the run asked for first
+	newest time.Time        // time of the newest change, by the first feed that the run asked for
 	// open is the second of the newest change, if that second was perhaps not over when
 	// the run went on. A further change of the same result would look the same.
 	open time.Time
@@ -78,10 +78,10 @@ type Changes struct {
 type ChangesSince struct {
 	Manifests []*load.Manifest
 	Lookback  extract.Window
-	// Continues tells whether the run continues the datasets. Whole is the time of all
+	// Continues tells whether the run continues the datasets. DatasetTime is the time of all
 	// results that the datasets should hold after such a run.
-	Continues bool
-	Whole     extract.Window
+	Continues   bool
+	DatasetTime extract.Window
 	// Later tells whether a later run continues this one. Then the manifests list the
 	// changes of the last changesMargin.
 	Later bool
@@ -133,7 +133,7 @@ func AskChanges(ctx context.Context, f reading.Form, since ChangesSince) (*Chang
 		return s, nil
 	}
 	if known {
-		n, err := f.Counter()(ctx, since.Whole)
+		n, err := f.Counter()(ctx, since.DatasetTime)
 		if err != nil {
 			return nil, err
 		}

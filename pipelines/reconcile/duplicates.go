@@ -92,10 +92,11 @@ func staleWindows(windows []*reading.Window) (stale []*reading.Window, twice ids
 	return stale, twice
 }
 
-// yieldLater looks for ids that two adjacent windows hold though one window was read again.
-// Where bounds are coarser than dates (see reading.Form.CoarseBounds), these are results
-// whose dates are not shown. The earlier of the two windows keeps them. yieldLater returns
-// the later windows, which leave these ids out from now on.
+// yieldLater looks for ids that two adjacent windows still hold after one of them was read again.
+// Where bounds are coarser than dates (see reading.Form.CoarseBounds), the service gives results
+// at the boundary to both windows, and their dates are not in the answers to tell which window is
+// theirs. The earlier window keeps them. yieldLater returns the later windows, which leave these
+// ids out from now on.
 func yieldLater(c *Reconciler, twice idset.Set) (yielding []*reading.Window) {
 	if !c.Reader.CoarseBounds() {
 		return nil

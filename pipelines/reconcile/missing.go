@@ -29,7 +29,7 @@ func (c *Reconciler) rereadMissing(ctx context.Context) (again bool, err error) 
 		c.weak = true
 		return false, nil // there is only one window
 	}
-	if again, err := c.follow(ctx); err != nil || again {
+	if again, err := c.checkChanges(ctx); err != nil || again {
 		return again, err
 	}
 	if w := undatedWindow(c.Windows); w != nil && w.Undated.LeftOut != nil {
@@ -130,14 +130,14 @@ func (c *Reconciler) replacedIDs(ctx context.Context) (idset.Set, error) {
 	return ids, err
 }
 
-// follow asks the feed of changes once more where that is needed. A run that reads everything
-// needs to know what changed while it read. If the service does not tell that, follow
-// returns true, because the counts must be compared more thoroughly.
-func (c *Reconciler) follow(ctx context.Context) (again bool, err error) {
-	if c.followed {
+// checkChanges asks the feed of changes once more where that is needed. A run that reads
+// everything needs to know what changed while it read. If the service does not tell that,
+// checkChanges returns true, because the counts must be compared more thoroughly.
+func (c *Reconciler) checkChanges(ctx context.Context) (again bool, err error) {
+	if c.rechecked {
 		return false, nil
 	}
-	c.followed = true
+	c.rechecked = true
 	asked := c.Changes
 	switch {
 	case asked == nil || !asked.Usable:
@@ -243,13 +243,13 @@ func (c *Reconciler) unnamed(ctx context.Context) (idset.Set, error) {
 // askFor asks the service for missing ids. It adds ids that are deleted or outside the range
 // to explained. For the rest it reads the windows again in which the service finds them.
 func (c *Reconciler) askFor(ctx context.Context, missing idset.Set) (again bool, err error) {
-	after := c.Changes.laterThan(c.whole().To)
+	after := c.Changes.laterThan(c.datasetTime().To)
 	if err := c.keepLater(ctx, missing.Intersect(after)); err != nil {
 		return false, err
 	}
 	time := c.Interval.Read
 	if c.Interval.Continues {
-		time = c.whole()
+		time = c.datasetTime()
 	}
 	found, err := c.changesIn(ctx, time, missing.Without(c.explained))
 	if err != nil {
@@ -300,7 +300,7 @@ func (c *Reconciler) keepLater(ctx context.Context, missing idset.Set) error {
 	if !c.Changes.continues() {
 		return nil
 	}
-	changed, err := c.changesIn(ctx, extract.Window{From: c.whole().To}, missing.Intersect(c.Changes.ids()))
+	changed, err := c.changesIn(ctx, extract.Window{From: c.datasetTime().To}, missing.Intersect(c.Changes.ids()))
 	for _, change := range changed {
 		c.later = append(c.later, change.ID)
 	}

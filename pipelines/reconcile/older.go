@@ -274,7 +274,8 @@ func (c *Reconciler) placeOf(date time.Time) (place extract.Window, ok bool) {
 	return place, true
 }
 
-// span is a stretch of the datasets' time as it will be after this run.
+// span is a span of time that the datasets cover after this run: a window that the run reads, a
+// part that it keeps, or a gap.
 type span struct {
 	extract.Window
 	results int64           // number of results that are held in the span
@@ -282,9 +283,9 @@ type span struct {
 	gap     bool            // set if neither a part nor a window covers the span
 }
 
-// whole returns the time of all results that the datasets should hold.
-func (c *Reconciler) whole() extract.Window {
-	return c.Interval.Whole(c.Reader.Def, manifestsOf(c.Parts))
+// datasetTime returns the time of all results that the datasets should hold.
+func (c *Reconciler) datasetTime() extract.Window {
+	return c.Interval.DatasetTime(c.Reader.Def, manifestsOf(c.Parts))
 }
 
 // timeline returns the spans of the first dataset that holds each result once; without such a
@@ -300,7 +301,7 @@ func (c *Reconciler) timeline() []span {
 // reads, the parts that it keeps, and the gaps between them. Gaps are included only in a run
 // that continues the datasets, because only there they belong to the datasets.
 func (c *Reconciler) timelineOf(m *load.Manifest) (line []span) {
-	whole := c.whole()
+	whole := c.datasetTime()
 	for _, w := range c.Windows {
 		if w.Undated == nil && w.Planned.Window.Overlaps(whole) {
 			line = append(line, span{Window: w.Planned.Window, results: w.Results(), window: w})

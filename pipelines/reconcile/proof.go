@@ -89,7 +89,7 @@ func (c *Reconciler) verify(ctx context.Context) (err error) {
 // they hold with one count. Later calls return the same proof.
 func (c *Reconciler) proofOfAll() *proof {
 	if c.all == nil {
-		c.all = &proof{of: ofAll, window: c.whole(), counts: &[]int64{c.Changes.Counted}}
+		c.all = &proof{of: ofAll, window: c.datasetTime(), counts: &[]int64{c.Changes.Counted}}
 	}
 	return c.all
 }
@@ -300,7 +300,7 @@ func (c *Reconciler) readMore(ctx context.Context) (int, error) {
 func (c *Reconciler) halve(ctx context.Context, p *proof, line []span) (wrong []span, err error) {
 	var lookback time.Time
 	if p.of == ofAll {
-		lookback = c.whole().To.Add(-c.Reader.Def.Extract.Lookback)
+		lookback = c.datasetTime().To.Add(-c.Reader.Def.Extract.Lookback)
 	}
 	err = extract.Halving[[]span]{
 		Visit: func(ctx context.Context, line []span, n int64, exact bool) (bool, error) {

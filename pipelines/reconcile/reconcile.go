@@ -102,7 +102,7 @@ type Reconciler struct {
 	explained idset.Set // ids that were asked for, and are deleted or outside the range
 	outside   idset.Set // of explained, the ids that the service did not find in the range
 	later     []int64   // ids of changed results that lie after the range
-	followed  bool      // whether follow asked the feed of changes once more, if it had to
+	rechecked bool      // checkChanges was called; it asks the feed of changes at most once more
 	weak      bool      // the run would not notice every lost result by ids and changes alone
 
 	all *proof // see proofOfAll; nil before it is needed

@@ -32,8 +32,8 @@ type Snapshot struct {
 	// same for the windows of Own only.
 	Verified, VerifiedOwn load.Verified
 
-	rows   *checkpoint.Checkpoint
-	looked []arrow.RecordBatch // the rows of a snapshot without a checkpoint, see Looked
+	rows         *checkpoint.Checkpoint
+	rowsInMemory []arrow.RecordBatch // the rows of a snapshot without a checkpoint, see Looked
 }
 
 // Snapshot returns what was read, for package output. It is called after Reconcile. The error
@@ -55,7 +55,7 @@ func (c *Reconciler) Snapshot(ctx context.Context) (*Snapshot, error) {
 // Looked returns the snapshot of one window whose rows are in memory, and in no checkpoint. v
 // is what it says about the verification.
 func Looked(i reading.Interval, w *reading.Window, rows []arrow.RecordBatch, schema *schemas.Schema, labels map[string]string, v load.Verified) *Snapshot {
-	return &Snapshot{Interval: i, Windows: []*reading.Window{w}, Schema: schema, Labels: labels, Stats: w.Stats, looked: rows, Verified: v, VerifiedOwn: v}
+	return &Snapshot{Interval: i, Windows: []*reading.Window{w}, Schema: schema, Labels: labels, Stats: w.Stats, rowsInMemory: rows, Verified: v, VerifiedOwn: v}
 }
 
 // changesAfter returns what the manifests say of changes after this run.
@@ -72,7 +72,7 @@ func (c *Reconciler) changesAfter() *load.Changes {
 	}
 	// Time that the run did not read may hold results that changed, even if no part
 	// covers that time.
-	read, whole := c.Interval.Read, c.whole()
+	read, whole := c.Interval.Read, c.datasetTime()
 	kept := !c.Full && read.From.After(whole.From) || slices.ContainsFunc(manifestsOf(c.Parts), func(m *load.Manifest) bool {
 		_, kept := c.Replaced().Divide(m)
 		return len(kept) > 0 || !c.Full && m != nil && read.To.Before(m.Watermark.Time)
@@ -129,7 +129,7 @@ func (s *Snapshot) StatsOf(ctx context.Context, windows []*reading.Window) (tran
 // is valid only during the call.
 func (s *Snapshot) Rows(ctx context.Context, w *reading.Window, visit func(arrow.RecordBatch) error) error {
 	if s.rows == nil {
-		for _, b := range s.looked {
+		for _, b := range s.rowsInMemory {
 			if err := visit(b); err != nil {
 				return err
 			}

@@ -76,7 +76,7 @@ func (c *cleaner) output(ctx context.Context, out definition.Output, at output.L
 	}
 	c.visited[at.Path] = true
 	err := c.place(ctx, out, at.Root, at.Scope, at.Path)
-	book, ok := definition.CodebookPlaceOf(out, at.Path, c.o.Tables.Formats)
+	book, ok := definition.CodebookPlaceOf(out, at.Path, c.o.BuiltIn.Formats)
 	if err == nil && ok && out.Dataset() && !strings.Contains(at.Path, "://") {
 		err = c.place(ctx, out, book.Root, book.Schema(), book.Paths()[0])
 	}
@@ -86,7 +86,7 @@ func (c *cleaner) output(ctx context.Context, out definition.Output, at output.L
 // place cleans one scope of the destination at root: a file's name, or "" for a dataset. path is
 // the full path, for the report.
 func (c *cleaner) place(ctx context.Context, out definition.Output, root, scope, path string) error {
-	dest, err := c.o.Tables.Open(ctx, root, out)
+	dest, err := c.o.BuiltIn.Open(ctx, root, out)
 	if err != nil {
 		return err
 	}

@@ -47,11 +47,11 @@ type Honours struct {
 // inquiry finds out, with the results of one form, what the service honours.
 type inquiry struct {
 	*examination
-	table     Honours
-	before    int64  // how many requests doctor had sent for other checks
-	over      string // why no further request is sent; "" while the inquiry goes on
-	pages     int    // how many pages of several results came that were asked for by ascending ids
-	unordered int    // on how many of these pages the ids did not ascend
+	table      Honours
+	sentBefore int64  // how many requests doctor had sent for other checks
+	over       string // why no further request is sent; "" while the inquiry goes on
+	pages      int    // how many pages of several results came that were asked for by ascending ids
+	unordered  int    // on how many of these pages the ids did not ascend
 }
 
 // reply is what an inquiry uses of one answer of the service.
@@ -66,7 +66,7 @@ type reply struct {
 // ask asks the service for the page of results of q or, with count, for their number. Once the
 // inquiry is over, it sends nothing and returns an empty reply.
 func (p *inquiry) ask(ctx context.Context, q extract.ResultsQuery, count bool) (a reply) {
-	if p.over == "" && (p.sent()-p.before >= MostAsked || !p.mayAsk(ctx)) {
+	if p.over == "" && (p.sent()-p.sentBefore >= MostAsked || !p.mayAsk(ctx)) {
 		p.over = "no further request may be sent now"
 	}
 	if p.over != "" {
@@ -239,7 +239,7 @@ func (p *inquiry) honours(ctx context.Context, newest reply, unsorted string) {
 	p.tell("counts between ids", needed, counts, agree, uncounted)
 	p.tell("counts between dates", needed, dated, agree, cmp.Or(map[bool]string{false: fewDates}[early.shown], uncounted))
 	p.tell("sort by "+extract.UpdateMeta, false, sorted(newest.rows, unsorted), "the newest changes came first", "too few results have it, or their ids are in the same order")
-	p.table.Requests = p.sent() - p.before
+	p.table.Requests = p.sent() - p.sentBefore
 	p.Honours = &p.table
 	p.add(p.check())
 }

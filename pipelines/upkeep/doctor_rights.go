@@ -67,7 +67,7 @@ func (e *examination) rightsAt(ctx context.Context, form string, out definition.
 		}
 		return []Check{{Name: writes, Of: at.Path, State: OK, Detail: "the table can be loaded"}}
 	}
-	dest, err := e.o.Tables.Open(ctx, at.Root, out)
+	dest, err := e.o.BuiltIn.Open(ctx, at.Root, out)
 	p := &prober{dest: dest, name: load.ProbePrefix + rand.Text(), run: e.o.RunID}
 	return p.all(ctx, at, err)
 }

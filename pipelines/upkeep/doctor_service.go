@@ -164,7 +164,7 @@ func (e *examination) askForm(ctx context.Context) {
 	if i < 0 {
 		return
 	}
-	p := &inquiry{examination: e, table: Honours{API: e.client.Generation(), Form: e.forms[i]}, before: e.sent()}
+	p := &inquiry{examination: e, table: Honours{API: e.client.Generation(), Form: e.forms[i]}, sentBefore: e.sent()}
 	q := extract.ResultsQuery{Sort: extract.UpdateMeta, Descending: true, Limit: newestSize}
 	newest := p.ask(ctx, q, false)
 	unsorted := newest.refused

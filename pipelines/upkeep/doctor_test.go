@@ -58,7 +58,7 @@ func newDoctorWorld(t *testing.T, dest load.Destination, forms ...*formservice.F
 	dir := t.TempDir()
 	w := &doctorWorld{service, pipelinestest.Definition(dir, source, definition.Output{Path: "lake/{form}/", Format: "ndjson"}), pipelinestest.Options(), dir}
 	if dest != nil {
-		w.o.Tables.Open = func(context.Context, string, definition.Output) (load.Destination, error) { return dest, nil }
+		w.o.BuiltIn.Open = func(context.Context, string, definition.Output) (load.Destination, error) { return dest, nil }
 	}
 	return w
 }

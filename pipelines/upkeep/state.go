@@ -101,7 +101,7 @@ func look(ctx context.Context, o pipelines.Options, out definition.Output, place
 		return at, nil
 	}
 	if out.Database != nil {
-		table, err := o.Tables.OpenTable(place.Path, out.Database)
+		table, err := o.BuiltIn.OpenTable(place.Path, out.Database)
 		if err == nil {
 			at.Holder, err = table.Holder(ctx)
 		}
@@ -110,7 +110,7 @@ func look(ctx context.Context, o pipelines.Options, out definition.Output, place
 		}
 		return at, err
 	}
-	dest, err := o.Tables.Open(ctx, place.Root, out)
+	dest, err := o.BuiltIn.Open(ctx, place.Root, out)
 	if err != nil {
 		return at, err
 	}

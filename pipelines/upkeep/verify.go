@@ -79,7 +79,7 @@ func (v *verifier) output(ctx context.Context, out definition.Output, at output.
 		found, err = v.table(ctx, out, at.Path)
 	} else {
 		var dest load.Destination
-		if dest, err = v.o.Tables.Open(ctx, at.Root, out); err == nil {
+		if dest, err = v.o.BuiltIn.Open(ctx, at.Root, out); err == nil {
 			found, err = check(ctx, dest, at.Path, at.Scope)
 		}
 	}
@@ -103,7 +103,7 @@ func (v *verifier) output(ctx context.Context, out definition.Output, at output.
 // table compares a table of a database with the manifest of its last load.
 func (v *verifier) table(ctx context.Context, out definition.Output, path string) (*Verified, error) {
 	o := &Verified{Path: path, Problems: []Problem{}, Notes: []string{"whether values were changed by hand is not known: a table keeps no checksums"}}
-	table, err := v.o.Tables.OpenTable(path, out.Database)
+	table, err := v.o.BuiltIn.OpenTable(path, out.Database)
 	if err != nil {
 		return nil, err
 	}
@@ -215,7 +215,7 @@ func VerifyPath(ctx context.Context, path string, o pipelines.Options, given []s
 	if !out.Dataset() {
 		root, file = definition.SplitPath(path)
 	}
-	dest, err := o.Tables.Open(ctx, root, out)
+	dest, err := o.BuiltIn.Open(ctx, root, out)
 	if err != nil {
 		return report, err
 	}

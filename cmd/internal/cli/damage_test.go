@@ -57,7 +57,7 @@ func newDamagedWorld(t *testing.T) *damagedWorld {
 	}
 	var mu sync.Mutex // outputs come to points side by side
 	passed := map[string]int{}
-	_, err = pipelines.Run(t.Context(), def, pipelines.Options{Tables: console.Tables(slog.New(slog.DiscardHandler)), RunID: "early1", At: func(point string) {
+	_, err = pipelines.Run(t.Context(), def, pipelines.Options{BuiltIn: console.BuiltIn(slog.New(slog.DiscardHandler)), RunID: "early1", At: func(point string) {
 		mu.Lock()
 		defer mu.Unlock()
 		if passed[point]++; passed[point] <= 2 {

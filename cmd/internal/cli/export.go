@@ -369,7 +369,7 @@ func (f *outputFlags) checkPath() error {
 }
 
 // fileFormats finds the format of a file by the file's name.
-var fileFormats = output.Tables{Formats: console.Formats()}
+var fileFormats = output.BuiltIn{Formats: console.Formats()}
 
 // formatNames returns the names of the formats of files.
 func formatNames() (names []string) {

@@ -133,7 +133,7 @@ func takeOutput(ctx context.Context, def *definition.Definition, o pipelines.Opt
 
 func checkMarked(ctx context.Context, out definition.Output, o pipelines.Options) error {
 	root, name := definition.SplitPath(out.Path)
-	dest, err := o.Tables.Open(ctx, root, out)
+	dest, err := o.BuiltIn.Open(ctx, root, out)
 	if err != nil {
 		return err
 	}

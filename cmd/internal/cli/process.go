@@ -51,7 +51,7 @@ func (p *process) start(level slog.Level, read func() (pipelines.Options, error)
 		p.log.About(p.pipeline, o.RunID)
 		p.log.Logger = p.log.With(slog.String("pipeline", p.pipeline), slog.String("run_id", o.RunID))
 	}
-	o.Logger, o.Tables = p.log.Logger, console.Tables(p.log.Logger)
+	o.Logger, o.BuiltIn = p.log.Logger, console.BuiltIn(p.log.Logger)
 	o.Client.UserAgent = "formetl/" + console.Version()
 	return o, nil
 }

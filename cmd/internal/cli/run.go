@@ -131,7 +131,7 @@ func (r *runs) one(ctx context.Context, def *definition.Definition, options pipe
 	options.RunID = pipelines.NewRunID(options.Now())
 	r.process.log.About(def.Name, options.RunID)
 	log := r.process.log.With(slog.String("pipeline", def.Name), slog.String("run_id", options.RunID))
-	options.Logger, options.Tables = log, console.Tables(log)
+	options.Logger, options.BuiltIn = log, console.BuiltIn(log)
 	report, err := r.watched(ctx, def, options)
 	r.reports = append(r.reports, report)
 	console.SetExitCodes(report, err)

@@ -136,7 +136,7 @@ func ddlOfDefinition(ctx context.Context, p *process, d *ddl.Dialect, file strin
 				continue
 			}
 			lists = append(lists, list)
-			table, err := tableOf(list, form, f.nameOf(defs[0], d, form), columns.Schema)
+			table, err := ddlTableOf(list, form, f.nameOf(defs[0], d, form), columns.Schema)
 			if err != nil {
 				return err
 			}
@@ -168,8 +168,9 @@ func listsOf(def *definition.Definition, schema *schemas.Schema) (lists []schema
 	return lists
 }
 
-// tableOf returns the table of a form's results, or with a list that of the list's child output.
-func tableOf(list schemas.Source, form string, name []string, schema *schemas.Schema) (ddl.Table, error) {
+// ddlTableOf returns the table of a form's results; with a list, the table of the list's child
+// output.
+func ddlTableOf(list schemas.Source, form string, name []string, schema *schemas.Schema) (ddl.Table, error) {
 	t := ddl.Table{Name: name, Comment: "Results of the form " + form, Columns: schema.Columns}
 	if list == (schemas.Source{}) {
 		return t, nil

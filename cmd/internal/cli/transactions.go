@@ -211,8 +211,8 @@ the form, but not its range: --from and --to give one.`,
 	})
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
 		o, err := span.Options()
-		const otherwise = "leave it out for no bound"
-		if err = cmp.Or(err, console.AboveZero(cmd.Flags(), "min-id", otherwise), console.AboveZero(cmd.Flags(), "max-id", otherwise)); err != nil {
+		const leaveOut = "leave it out for no bound"
+		if err = cmp.Or(err, console.AboveZero(cmd.Flags(), "min-id", leaveOut), console.AboveZero(cmd.Flags(), "max-id", leaveOut)); err != nil {
 			return err
 		}
 		q.Window = extract.Window{From: o.From, To: o.To}

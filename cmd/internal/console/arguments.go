@@ -117,14 +117,15 @@ func kindOf(flagType string) string {
 	return "another value"
 }
 
-// AboveZero refuses a flag's number that is 0 or less. A flag that was not given has its default,
-// which may mean that there is no bound; otherwise is the text that says so.
-func AboveZero(set *pflag.FlagSet, name, otherwise string) error {
+// AboveZero refuses a flag's number that is 0 or less. A flag that was not given keeps its default,
+// even 0. The error proposes a number above 0, or what alternative says, such as to leave the flag
+// out.
+func AboveZero(set *pflag.FlagSet, name, alternative string) error {
 	if !set.Changed(name) {
 		return nil
 	}
 	if n, err := set.GetInt64(name); err != nil || n < 1 {
-		return fmt.Errorf("--%s %d: give a number above 0, or %s", name, n, otherwise)
+		return fmt.Errorf("--%s %d: give a number above 0, or %s", name, n, alternative)
 	}
 	return nil
 }

@@ -51,10 +51,10 @@ func Secrets(ctx context.Context, lookup func(string) (string, bool)) *definitio
 	}}
 }
 
-// Tables returns the formats and destinations: folders, prefixes of buckets, and tables of
-// databases. What a destination reports besides errors goes to log. The last format is that of the
-// rows of a database table, which no file has.
-func Tables(log *slog.Logger) output.Tables {
+// BuiltIn returns the formats and destinations of the program: folders, prefixes of buckets, and
+// tables of databases. What a destination reports besides errors goes to log. The last format is
+// that of the rows of a database table, which no file has.
+func BuiltIn(log *slog.Logger) output.BuiltIn {
 	state := func(ctx context.Context, path string, o *definition.S3) (load.Destination, error) {
 		if definition.OnS3(path) {
 			return s3.New(ctx, path, s3Options(o, log))
@@ -66,7 +66,7 @@ func Tables(log *slog.Logger) output.Tables {
 			DSN: o.DSN.Reveal(), Control: o.Control, Adopt: o.Adopt, SoftDelete: o.SoftDelete, Audit: o.Audit, After: o.After,
 		})
 	}
-	return output.Tables{Formats: append(Formats(), load.Format{Name: postgres.FormatName}), State: state, OpenTable: table, Open: func(ctx context.Context, root string, o definition.Output) (load.Destination, error) {
+	return output.BuiltIn{Formats: append(Formats(), load.Format{Name: postgres.FormatName}), State: state, OpenTable: table, Open: func(ctx context.Context, root string, o definition.Output) (load.Destination, error) {
 		scheme, _, remote := strings.Cut(root, "://")
 		switch {
 		case !remote:

@@ -56,7 +56,7 @@ func TestExitCode(t *testing.T) {
 		{ExitData, unreadable(transport.FaultWrong)},
 		{ExitTemporary, unreadable(transport.FaultForeign)}, // not the service's: TestDamagedAnswers tells when the address is wrong
 		{ExitTemporary, &transport.OutageError{Last: unreadable(transport.FaultForeign)}},
-		{ExitConfig, &transport.RequestError{Err: &transport.AnswerError{Pages: 3}}},
+		{ExitConfig, &transport.RequestError{Err: &transport.AnswerError{WebPages: 3}}},
 		{ExitUnavailable, &transport.Error{Code: ExitUnavailable, Err: &transport.NetworkError{}}},
 		{ExitData, &reading.RejectsError{}},
 		{ExitCantCreate, &definition.Fault{Code: ExitCantCreate}},
@@ -230,7 +230,7 @@ func TestHint(t *testing.T) {
 		{&reconcile.VerifyError{}, "run", "no result is kept", "send the table that `formetl doctor DEFINITION` prints to those who run the service; it holds no answers. `formetl init` writes a definition"},
 		{&transport.ServiceError{Code: transport.CodeInvalidValue, Status: 400, Asked: "view 77"}, "export", "", "the likely cause is what was asked for: check view 77"},
 		{&transport.RequestError{Err: service(transport.CodeInvalidValue, 400)}, "export", "", "look whether the service is well; then run the same command again"},
-		{&transport.AnswerError{Pages: 3}, "run", "", "check that the base URL is the service's own address"},
+		{&transport.AnswerError{WebPages: 3}, "run", "", "check that the base URL is the service's own address"},
 		{unreadable(transport.FaultGarbled), "run", "", "run the same command again later"},
 		{unreadable(transport.FaultWrong), "run", "", "look at what the message names, mend the schema or the data; then run the same command again"},
 		{&definition.Fault{Code: ExitNoInput}, "run", "", "check account and forms; `formetl forms` lists the forms"},

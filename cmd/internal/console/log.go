@@ -169,11 +169,11 @@ func Parts(err error) []error {
 	if !ok || fmt.Sprintf("%T", err) != "*errors.joinError" {
 		return []error{err}
 	}
-	var all []error
+	var parts []error
 	for _, e := range tree.Unwrap() {
-		all = append(all, Parts(e)...)
+		parts = append(parts, Parts(e)...)
 	}
-	return all
+	return parts
 }
 
 // HideKey makes Panic hide an API key.

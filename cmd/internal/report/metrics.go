@@ -195,7 +195,7 @@ func unix(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
 // gauges returns the metrics in the types of Prometheus's library, in the order of
 // families.
 func (m metrics) gauges() []*dto.MetricFamily {
-	var list []*dto.MetricFamily
+	var gauges []*dto.MetricFamily
 	for _, f := range families() {
 		var keys []string
 		for s := range m {
@@ -215,9 +215,9 @@ func (m metrics) gauges() []*dto.MetricFamily {
 			}
 			g.Metric = append(g.Metric, &dto.Metric{Label: labels, Gauge: &dto.Gauge{Value: &value}})
 		}
-		list = append(list, g)
+		gauges = append(gauges, g)
 	}
-	return list
+	return gauges
 }
 
 // metricsIn returns the samples of a file that belong to a known family and have exactly

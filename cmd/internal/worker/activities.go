@@ -30,10 +30,10 @@ type Activities struct {
 	State string
 	// Load reads a definition.
 	Load func(context.Context, Source) (*definition.Definition, error)
-	// Tables are the formats and destinations of the program.
-	Tables func(*slog.Logger) output.Tables
-	Client pipelines.ClientOptions
-	Log    *slog.Logger
+	// BuiltIn returns the formats and destinations of the program.
+	BuiltIn func(*slog.Logger) output.BuiltIn
+	Client  pipelines.ClientOptions
+	Log     *slog.Logger
 	// At is pipelines.Options.At.
 	At func(string)
 }
@@ -93,7 +93,7 @@ func (a *Activities) Run(ctx context.Context, in FormInput) (end *FormEnd, err e
 
 // options returns the options of a run on this worker, for the given forms.
 func (a *Activities) options(log *slog.Logger, forms ...string) pipelines.Options {
-	return pipelines.Options{Tables: a.Tables(log), Logger: log, Client: a.Client, Forms: forms}
+	return pipelines.Options{BuiltIn: a.BuiltIn(log), Logger: log, Client: a.Client, Forms: forms}
 }
 
 // definition reads the definition that a workflow names. It remembers the definition's secrets, so

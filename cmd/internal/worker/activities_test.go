@@ -26,7 +26,7 @@ func TestBugHidesSecrets(t *testing.T) {
 				Outputs: []definition.Output{{Database: &definition.Database{Secrets: []transport.Secret{transport.NewSecret(password)}}}},
 			}, nil
 		},
-		Tables: func(*slog.Logger) output.Tables { panic("met " + key + " and " + password) },
+		BuiltIn: func(*slog.Logger) output.BuiltIn { panic("met " + key + " and " + password) },
 	}
 	env := (&testsuite.WorkflowTestSuite{}).NewTestActivityEnvironment()
 	env.RegisterActivity(a)

@@ -200,7 +200,7 @@ func (p *process) run(ctx context.Context, f runFlags) error {
 	})
 	w.RegisterWorkflow(Pipeline)
 	w.RegisterActivity(&Activities{
-		State: state, Tables: console.Tables, Log: p.log.Logger, At: console.FaultPoint(p.lookup),
+		State: state, BuiltIn: console.BuiltIn, Log: p.log.Logger, At: console.FaultPoint(p.lookup),
 		Load: func(ctx context.Context, s Source) (*definition.Definition, error) {
 			o := console.Checks(ctx, p.lookup)
 			if f.keyFile != "" {
