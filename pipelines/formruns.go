@@ -164,5 +164,5 @@ func (r *formRuns) tidyState() func() {
 	if _, err := os.Stat(r.def.State); r.o.State.Remote() || !errors.Is(err, fs.ErrNotExist) {
 		return func() {}
 	}
-	return func() { _ = os.Remove(r.def.State) } // fails, and so keeps the folder, if it holds anything
+	return func() { _ = os.Remove(r.def.State) } // Remove fails if the folder holds anything, so such a folder stays
 }

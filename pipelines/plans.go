@@ -70,7 +70,7 @@ type PlannedRequests struct {
 	// hundred results change.
 	Feed    *int64 `json:"feed"`
 	Counts  *int64 `json:"counts"`        // Get Results Count requests, for the plan and the check
-	Total   *int64 `json:"total"`         // expected sum of all; may take Feed as one less
+	Total   *int64 `json:"total"`         // expected sum of all requests; may count one less for Feed
 	Planned int    `json:"spent_on_plan"` // counts that making this plan has cost
 	// Least is the number of windows, at a request each or more, where nothing was counted.
 	// Most is how many requests the definition allows (max_requests).

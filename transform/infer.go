@@ -79,7 +79,7 @@ func (s *sample) page(p *page.Page) {
 	fields := make([]*sampled, len(p.Fields))
 	for i, owner := range owners(p) {
 		if owner < 0 {
-			continue // only a result that was filtered out has the field
+			continue // all results with the field were filtered out of the page
 		}
 		x := p.Fields[i]
 		f := s.field(source(x))

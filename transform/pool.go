@@ -29,7 +29,7 @@ const (
 type Pool struct {
 	mu            sync.Mutex
 	free          [classes][][]byte // freed memory by class, each slice as long as its class is large
-	kept          int               // bytes in free
+	kept          int               // how many bytes free holds
 	takes         int               // how often memory was asked for
 	last          [classes]int      // for each class, takes when its memory was last asked for
 	usedSinceLook bool              // memory was asked for since the last call of look

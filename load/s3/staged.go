@@ -136,7 +136,7 @@ func (d *Destination) Staged(ctx context.Context) (found []load.Leftover, err er
 		}
 		var m marker
 		if json.Unmarshal(data, &m) != nil || m.Upload == "" || load.CheckObjectName(m.Name) != nil {
-			m = marker{} // an unknown text: only the marker can go
+			m = marker{} // the marker cannot be read, so it is all that can be removed
 		}
 		l := d.leftover(m.Name, staged{ID: id, Run: run, Upload: m.Upload}, o.Changed)
 		if m.Upload == "" {
@@ -237,7 +237,7 @@ func (d *Destination) abort(ctx context.Context, name, uploadID string) error {
 		gone := noUpload(err)
 		if err == nil {
 			err = d.ask(ctx, name, uploadID)
-			gone = noUpload(err) || tellsNothing(err) // true also if the store does not tell
+			gone = noUpload(err) || tellsNothing(err) // also if the store does not tell whether it knows it
 		}
 		if gone {
 			d.ended.Store(uploadID, true)

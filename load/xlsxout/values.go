@@ -40,7 +40,7 @@ type cell struct {
 type kind int
 
 const (
-	none     kind = iota // there is no cell
+	none     kind = iota // a null: no cell is written
 	text                 // a text, shown unchanged
 	number               // a number, shown in the format of its column
 	fraction             // a time with a fraction of a second
@@ -167,7 +167,7 @@ func appendDecimal(dst []byte, d decimal128.Num, scale int) (kind, []byte) {
 	whole, part, _ := bytes.Cut(bytes.TrimPrefix(dst, []byte("-")), []byte("."))
 	part = bytes.TrimRight(part, "0")
 	digits := len(bytes.TrimLeft(whole, "0")) + len(part)
-	if digits == len(part) { // the number is below one
+	if digits == len(part) { // only zeros stand before the point
 		digits = len(bytes.TrimLeft(part, "0"))
 	}
 	if digits > maxDigits {

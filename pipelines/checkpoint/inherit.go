@@ -28,7 +28,7 @@ type Inherited struct {
 // be taken over. An error without a result means that the store failed or the
 // run was stopped.
 func (c *Checkpoint) Found(ctx context.Context) (*Inherited, error) {
-	c.begun.Store(true) // at first, so that Close keeps what cannot be read
+	c.begun.Store(true) // before reading, so that Close keeps pieces that cannot be read
 	names, err := c.list(ctx)
 	if err != nil {
 		return nil, err

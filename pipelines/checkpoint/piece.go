@@ -266,6 +266,6 @@ func pieceOf(name string) (p Piece, isRecord, ok bool) {
 	}
 	digits, by, ok := strings.Cut(piece, "-")
 	n, err := strconv.ParseUint(digits, 10, 31)
-	p.number, p.by = int(n), by //nolint:gosec // of 31 bits
+	p.number, p.by = int(n), by //nolint:gosec // ParseUint bounds n to 31 bits
 	return p, isRecord, ok && err == nil
 }

@@ -338,10 +338,10 @@ func (c *Reconciler) lateUncounted(ctx context.Context) error {
 // later than now.
 func (c *Reconciler) lookAhead(ctx context.Context) error {
 	now := load.Wall(c.Reader.Now().In(c.Reader.Def.Source.Zone)).Time
-	if c.looked || c.Interval.Read.To.After(now) {
+	if c.lookedAhead || c.Interval.Read.To.After(now) {
 		return nil
 	}
-	c.looked = true
+	c.lookedAhead = true
 	there, err := c.Reader.Holds(ctx, extract.Window{From: now.Add(reading.ClockLeeway)}, extract.IDRange{})
 	if err != nil || !there {
 		return err

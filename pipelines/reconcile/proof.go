@@ -24,20 +24,20 @@ import (
 // time shows whether anything else differs, such as a result that was deleted. Then that
 // time is halved by counts in the same way, down to the parts that differ.
 
-// proof is a stretch of time that must hold as many results as the service counts.
+// proof is a span of time that must hold as many results as the service counts.
 type proof struct {
 	of     proven
 	window extract.Window
 	older  *reading.Older // the older span, if the proof is of one
 
-	counts   *[]int64 // the service's counts so far; the first one is of before the reading
-	last     int64    // the last count of the range, still with results of the second before it
-	reads    int64    // Reader.Reads at the last count; -1 before one
-	held     int64    // results of the first dataset that differs, otherwise of the first one
-	rounds   int      // how often the count and what was read did not agree
-	still    reading.Standstill
-	thorough bool // whether windows are compared even if the range agrees, see recount
-	looked   bool // whether results after the range were looked for
+	counts      *[]int64 // the service's counts so far; the first is from before the reading
+	last        int64    // the last count of the range, still with results of the second before it
+	reads       int64    // Reader.Reads at the last count; -1 before the first
+	held        int64    // results of the first dataset that differs from the count, or of the first
+	rounds      int      // how often the count and what was read did not agree
+	still       reading.Standstill
+	thorough    bool // whether windows are compared even if the range agrees, see recount
+	lookedAfter bool // whether results after the range were looked for
 }
 
 // proven says what a proof compares with the service's count.
@@ -173,7 +173,8 @@ func (c *Reconciler) prove(ctx context.Context, p *proof) error {
 // agree.
 func (c *Reconciler) compare(ctx context.Context, p *proof) (line []span, err error) {
 	line = c.differing(p, p.counted())
-	after := p.of == ofRange || p.of == ofAsked && p.reads != c.Reader.Reads() // a count of before the reading does not do
+	// A count that was asked for before the reading may be outdated.
+	after := p.of == ofRange || p.of == ofAsked && p.reads != c.Reader.Reads()
 	if after || line != nil && (p.of == ofOlder || p.rounds > 0) {
 		if err := c.recount(ctx, p); err != nil {
 			return nil, err
@@ -261,8 +262,8 @@ func (c *Reconciler) recount(ctx context.Context, p *proof) (err error) {
 		*p.counts, p.last = []int64{n}, n
 	}
 	if p.of == ofRange {
-		if p.last > n && c.Plan.Range.Endless && !p.looked {
-			p.looked = true
+		if p.last > n && c.Plan.Range.Endless && !p.lookedAfter {
+			p.lookedAfter = true
 			late, err := c.late(ctx)
 			if err != nil {
 				return err

@@ -356,7 +356,7 @@ func (s *initSession) parse(o definition.LoadOptions) (*definition.Definition, e
 	def, err := definition.Parse(a.file, []byte(a.definition("")), o)
 	if wrong, ok := errors.AsType[*definition.Error](err); ok && len(wrong.Problems) > 0 {
 		p := wrong.Problems[0]
-		p.Line, p.Message = 0, regexp.MustCompile(` on line \d+`).ReplaceAllString(p.Message, "") // no file is written yet, so lines mean nothing
+		p.Line, p.Message = 0, regexp.MustCompile(` on line \d+`).ReplaceAllString(p.Message, "") // no file is written yet, so a line's number would mislead
 		return nil, console.Usagef("%s", p)
 	}
 	return def, err
