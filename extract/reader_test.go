@@ -366,7 +366,7 @@ func checkThroughout(t *testing.T, form *formservice.Form, n int, got []int64) {
 		came[id] = true
 	}
 	for _, ch := range form.Changes() {
-		if ch.Kind == formservice.Deleted {
+		if ch.After.ID == 0 {
 			gone[ch.Before.ID] = true
 		}
 	}

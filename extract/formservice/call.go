@@ -90,7 +90,6 @@ type call struct {
 type generation interface {
 	answer() (outcome, *refusal)
 	refuse(*refusal) outcome
-	busy(status int) outcome // 0: the status that is usual
 	contentType() string
 }
 
@@ -107,16 +106,17 @@ const (
 
 // refusal is an error to be answered.
 type refusal struct {
-	code    int // of API v1; API v2 reads codeInvalidValue alone
+	code    int
 	status  int // HTTP status, 0: by the code
 	message string
 	allow   string // the method that there is, where that is the error
 }
 
-// httpStatus is the HTTP status that goes with the code of API v1.
-func (r *refusal) httpStatus() int {
-	usual := map[int]int{codeInvalidValue: 400, codeInvalidID: 400, codeBusy: 503, codeInvalidKey: 401}
-	return cmp.Or(r.status, usual[r.code], 404)
+// httpStatus is the HTTP status of the error. For wrong values and busy answers the
+// generations have one of their own.
+func (r *refusal) httpStatus(invalid, busy int) int {
+	usual := map[int]int{codeInvalidValue: invalid, codeInvalidID: invalid, codeBusy: busy, codeInvalidKey: http.StatusUnauthorized}
+	return cmp.Or(r.status, usual[r.code], http.StatusNotFound)
 }
 
 // refuse is a bad value of a parameter.
@@ -127,6 +127,21 @@ func refuse(p pair, want string) *refusal {
 // unknown refuses a parameter that there is not.
 func (c *call) unknown(p pair) *refusal {
 	return &refusal{code: codeInvalidValue, message: p.name + " is not a parameter of this transaction"}
+}
+
+// lawful refuses a form that there is not, another method than that of the transaction, and
+// a query that was read with an error.
+func (c *call) lawful(method string, wrong error) *refusal {
+	switch {
+	case c.route.form != "" && c.form == nil:
+		return &refusal{code: codeInvalidForm, message: fmt.Sprintf("there is no form %q", c.route.form)}
+	case c.http.Method != method:
+		message := fmt.Sprintf("%s takes %s, not %s", c.transaction, method, c.http.Method)
+		return &refusal{code: codeInvalidURL, status: http.StatusMethodNotAllowed, message: message, allow: method}
+	case wrong != nil:
+		return &refusal{code: codeInvalidValue, message: wrong.Error()}
+	}
+	return nil
 }
 
 // only refuses parameters other than those named.

@@ -47,7 +47,7 @@ func TestStamps(t *testing.T) {
 			edited, _ := f.Get(ids[0])
 			edited.Items[0].Values = []string{"edited"}
 			moved, _ := f.Get(ids[1])
-			moved.setMeta(metaFinish, "2025-02-03 04:05:06")
+			moved.SetMeta(metaFinish, "2025-02-03 04:05:06")
 			for _, r := range []Result{edited, moved} {
 				if err := f.Update(r); err != nil {
 					t.Fatal(err)
@@ -58,7 +58,7 @@ func TestStamps(t *testing.T) {
 			}
 			f.Delete(ids[3])
 			for _, id := range []int64{inserted, ids[2], ids[1], ids[0]} {
-				if r, _ := f.Get(id); firstValue(r, metaUpdate) != now {
+				if r, _ := f.Get(id); r.column(metaUpdate)[0] != now {
 					t.Errorf("result %d: %+v", id, r.Metas)
 				}
 			}
@@ -101,7 +101,7 @@ func TestClockOff(t *testing.T) {
 	s.send(t, "POST", "/api/users/acme/forms/form1/copy", "fs_destination_form=second")
 	for _, f := range []*Form{first, s.Form("second")} {
 		id, _ := f.Insert(Result{})
-		if r, _ := f.Get(id); firstValue(r, metaUpdate) != "2025-12-31 23:30:00" {
+		if r, _ := f.Get(id); r.column(metaUpdate)[0] != "2025-12-31 23:30:00" {
 			t.Errorf("%s: %+v, want 90 minutes before the clock", f.Directory, r)
 		}
 	}

@@ -30,46 +30,35 @@ func generatedMetas() []string {
 // not is an empty meta in some results and no meta in others.
 func (g *generated) metas(n int64, h uint64) []Meta {
 	d := g.dates(n)
-	metas := make([]Meta, 0, 14)
-	status := "Complete"
+	status, user, email := "Complete", pick(g.words.users, h>>3), ""
 	if d.finish == never {
 		status = "Incomplete"
 	}
-	add := func(id, value string) { metas = append(metas, Meta{id, value}) }
-	date := func(id string, t int64) {
-		switch {
-		case t != never:
-			add(id, wallText(t))
-		case h&1 == 0:
-			add(id, "")
+	if user != "" {
+		email = user + "@example.com"
+	}
+	values := []string{
+		status, user, email, wallText(d.start), wallText(d.finish), wallText(g.updated(n)), fmt.Sprintf("198.51.%d.%d", h>>13%256, h>>21%256),
+		pick(g.words.browsers, h>>7), pick(g.words.systems, h>>11), pick(g.words.devices, h>>17), pick(g.words.referrers, h>>19),
+		pick(g.words.payments, h>>23), money(h >> 29 % 100_000), strconv.Itoa(int(h >> 31 % 100)),
+	}
+	metas := make([]Meta, 0, len(values))
+	for i, id := range generatedMetas() {
+		if isDate(id) && values[i] == "" && (h&1 != 0 || id == metaUpdate) {
+			continue
 		}
+		metas = append(metas, Meta{id, values[i]})
 	}
-	add(metaStatus, status)
-	user := pick(g.words.users, h>>3)
-	add("login_username", user)
-	if user == "" {
-		add("login_email", "")
-	} else {
-		add("login_email", user+"@example.com")
-	}
-	date(metaStart, d.start)
-	date(metaFinish, d.finish)
-	if !g.o.NoUpdates {
-		date(metaUpdate, g.updated(n))
-	}
-	add("user_ip", fmt.Sprintf("198.51.%d.%d", h>>13%256, h>>21%256))
-	add("user_browser", pick(g.words.browsers, h>>7))
-	add("user_os", pick(g.words.systems, h>>11))
-	add("user_device", pick(g.words.devices, h>>17))
-	add("user_referrer", pick(g.words.referrers, h>>19))
-	add("payment_status", pick(g.words.payments, h>>23))
-	add("payment_amount", money(h>>29%100_000))
-	add("score", strconv.Itoa(int(h>>31%100)))
 	return metas
 }
 
-// wallText formats wall-clock seconds.
-func wallText(t int64) string { return time.Unix(t, 0).UTC().Format(WallTime) }
+// wallText formats wall-clock seconds, "" for never.
+func wallText(t int64) string {
+	if t == never {
+		return ""
+	}
+	return time.Unix(t, 0).UTC().Format(WallTime)
+}
 
 // money formats hundredths: 1234 is "12.34".
 func money(cents uint64) string { return fmt.Sprintf("%d.%02d", cents/100, cents%100) }
@@ -81,19 +70,18 @@ func (g *generated) answer(it *Item, h uint64) []Answer {
 	if roll < 2 && it.Index != 1 {
 		return nil
 	}
-	several := it.Type == "checkbox" || it.Type == "list"
 	var values []string
 	switch {
 	case roll == 2 && h>>40%4 == 0:
 		// an item element without a value element
 	case roll == 2:
 		values = []string{""}
-	case several:
+	case several(it.Type):
 		values = g.choices(it, h>>8)
 	default:
 		values = []string{g.value(it, h>>8)}
 	}
-	if several && len(values) > 1 && h>>50%16 == 0 { // several elements of one id
+	if several(it.Type) && len(values) > 1 && h>>50%16 == 0 { // several elements of one id
 		return []Answer{{it.ID, it.Type, it.Index, values[:1]}, {it.ID, it.Type, it.Index, values[1:]}}
 	}
 	return []Answer{{it.ID, it.Type, it.Index, values}}

@@ -86,7 +86,7 @@ func (f *Form) editAny(h uint64) {
 		return
 	}
 	_, to := f.span()
-	r.setMeta(metaUpdate, wallText(to-1)) // which a clock changes
+	r.SetMeta(metaUpdate, wallText(to-1)) // which a clock changes
 	r.Items[0].Values = []string{"edited " + strconv.FormatUint(h%1000, 10)}
 	_ = f.Update(*r) // it exists
 }

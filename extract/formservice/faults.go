@@ -68,7 +68,6 @@ var table = []struct{ name, takes, help string }{
 	{"delete-every", aNumber, "delete a result before every n-th"},
 
 	// On requests beyond a bound.
-	{"capacity", aNumber, "most requests at once, the others are busy"},
 	{"per-minute", aNumber, "most requests a minute, the others get 429"},
 	{"page-504", aNumber, "HTTP 504 for a page of more than n results"},
 

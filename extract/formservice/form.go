@@ -61,6 +61,17 @@ func (r Result) Meta(id string) (string, bool) {
 	return "", false
 }
 
+// Date returns the wall-clock time that date bounds look at, zero without one.
+func (r Result) Date() time.Time {
+	for _, id := range []string{metaFinish, metaStart} {
+		v, _ := r.Meta(id)
+		if at, err := time.Parse(WallTime, v); err == nil {
+			return at
+		}
+	}
+	return time.Time{}
+}
+
 // Values returns the values of all answers to an item, in order, and whether
 // there is an answer at all.
 func (r Result) Values(item string) (values []string, answered bool) {
@@ -70,6 +81,31 @@ func (r Result) Values(item string) (values []string, answered bool) {
 		}
 	}
 	return values, answered
+}
+
+// once returns the answers with each item once, which then has all its values.
+func (r Result) once() (items []Answer) {
+	at := make(map[string]int, len(r.Items))
+	for _, a := range r.Items {
+		if i, there := at[a.ID]; there {
+			items[i].Values = append(slices.Clip(items[i].Values), a.Values...)
+			continue
+		}
+		at[a.ID] = len(items)
+		items = append(items, a)
+	}
+	return items
+}
+
+// column returns the values of a meta or an item, an empty one where there is none.
+func (r Result) column(id string) []string {
+	if v, ok := r.Meta(id); ok {
+		return []string{v}
+	}
+	if values, _ := r.Values(id); len(values) > 0 {
+		return values
+	}
+	return []string{""}
 }
 
 // Clone returns a copy that shares no slice with r.
@@ -82,8 +118,8 @@ func (r Result) Clone() Result {
 	return r
 }
 
-// setMeta gives a meta a value, adding it where it is missing.
-func (r *Result) setMeta(id, value string) {
+// SetMeta gives a meta a value, adding it where it is missing.
+func (r *Result) SetMeta(id, value string) {
 	for i := range r.Metas {
 		if r.Metas[i].ID == id {
 			r.Metas[i].Value = value

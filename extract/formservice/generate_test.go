@@ -56,7 +56,7 @@ func TestGeneratedContent(t *testing.T) {
 	var prev int64
 	lastDate := ""
 	f.Each(func(r Result) bool {
-		start, finish, update := firstValue(r, metaStart), firstValue(r, metaFinish), firstValue(r, metaUpdate)
+		start, finish, update := r.column(metaStart)[0], r.column(metaFinish)[0], r.column(metaUpdate)[0]
 		if r.ID <= prev || start > finish && finish != "" || update < max(start, finish, "2025-01-01") || max(finish, update) >= "2026-01-01" {
 			t.Fatalf("after id %d result %d is of %q, %q and %q", prev, r.ID, start, finish, update)
 		}

@@ -15,33 +15,17 @@ type record struct {
 
 func newRecord(r Result) record {
 	rec := record{id: r.ID, date: never, result: &r}
-	for _, id := range []string{metaFinish, metaStart} {
-		if v, ok := r.Meta(id); ok {
-			if t, err := time.Parse(WallTime, v); err == nil {
-				rec.date = t.Unix()
-				return rec
-			}
-		}
+	if at := r.Date(); !at.IsZero() {
+		rec.date = at.Unix()
 	}
 	return rec
 }
 
-// ChangeKind tells what was done to a result.
-type ChangeKind string
-
-// The kinds of changes.
-const (
-	Inserted ChangeKind = "insert"
-	Updated  ChangeKind = "update"
-	Deleted  ChangeKind = "delete"
-)
-
 // Change is one change of a form's results since it was made, in order, so
 // that a test can tell every state that a result had.
 type Change struct {
-	Kind   ChangeKind
-	Before Result // the zero Result for Inserted
-	After  Result // the zero Result for Deleted
+	Before Result // the zero Result where it was inserted
+	After  Result // the zero Result where it was deleted
 }
 
 // Changes returns what was inserted, updated and deleted, in order.
@@ -62,7 +46,7 @@ func (f *Form) SetClock(clock func() time.Time) {
 func (st *stored) stamp(r *Result, clock func() time.Time) {
 	if clock != nil {
 		now := clock().Add(time.Duration(st.clockOff.Load()))
-		r.setMeta(metaUpdate, now.Format(WallTime))
+		r.SetMeta(metaUpdate, now.Format(WallTime))
 	}
 }
 
@@ -80,7 +64,7 @@ func (f *Form) Insert(r Result) (int64, error) {
 	r = r.Clone()
 	f.stored.stamp(&r, f.Clock)
 	f.hold(r)
-	f.stored.changes = append(f.stored.changes, Change{Kind: Inserted, After: r})
+	f.stored.changes = append(f.stored.changes, Change{After: r})
 	return r.ID, nil
 }
 
@@ -101,7 +85,7 @@ func (f *Form) update(r Result) error {
 	f.stored.stamp(&r, f.Clock)
 	f.stored.drop(r.ID)
 	f.hold(r)
-	f.stored.changes = append(f.stored.changes, Change{Kind: Updated, Before: before, After: r})
+	f.stored.changes = append(f.stored.changes, Change{Before: before, After: r})
 	return nil
 }
 
@@ -114,8 +98,8 @@ func (f *Form) Finish(id int64, at time.Time) error {
 	if !ok {
 		return fmt.Errorf("finish a result of form %q: there is no result %d", f.Directory, id)
 	}
-	r.setMeta(metaStatus, "Complete")
-	r.setMeta(metaFinish, at.Format(WallTime))
+	r.SetMeta(metaStatus, "Complete")
+	r.SetMeta(metaFinish, at.Format(WallTime))
 	return f.update(r)
 }
 
@@ -127,7 +111,7 @@ func (f *Form) Delete(id int64) bool {
 	if !ok {
 		return false
 	}
-	f.stored.changes = append(f.stored.changes, Change{Kind: Deleted, Before: before})
+	f.stored.changes = append(f.stored.changes, Change{Before: before})
 	f.stored.drop(id)
 	return true
 }

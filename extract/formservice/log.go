@@ -39,8 +39,8 @@ type journal struct {
 // many, the older half goes.
 const leastLogged = 50_000
 
-// enter numbers a request and returns how many are under way with it.
-func (s *Server) enter(req *Request) int {
+// enter numbers a request, which leave ends.
+func (s *Server) enter(req *Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.log.number++
@@ -51,7 +51,6 @@ func (s *Server) enter(req *Request) int {
 	req.Number, req.Nth, req.Time = s.log.number, s.log.nth[req.Transaction], s.now()
 	s.log.now++
 	s.log.peak = max(s.log.peak, s.log.now)
-	return s.log.now
 }
 
 func (s *Server) leave() {

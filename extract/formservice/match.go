@@ -32,41 +32,22 @@ type Condition struct {
 
 // Holds tells whether a result meets the condition.
 func (c Condition) Holds(r Result) bool {
-	holds, met := false, false
-	look := func(value string) {
-		met = true
+	if c.Operator == Empty {
+		return !Condition{Column: c.Column, Operator: NotEmpty}.Holds(r)
+	}
+	return slices.ContainsFunc(r.column(c.Column), func(value string) bool {
 		switch c.Operator {
 		case Equals:
-			holds = holds || value == c.Term
+			return value == c.Term
 		case Contains:
-			holds = holds || strings.Contains(value, c.Term)
+			return strings.Contains(value, c.Term)
 		case Begins:
-			holds = holds || strings.HasPrefix(value, c.Term)
+			return strings.HasPrefix(value, c.Term)
 		case Ends:
-			holds = holds || strings.HasSuffix(value, c.Term)
-		case Empty, NotEmpty:
-			holds = holds || value != ""
+			return strings.HasSuffix(value, c.Term)
 		}
-	}
-	for _, m := range r.Metas {
-		if m.ID == c.Column {
-			look(m.Value)
-		}
-	}
-	for _, a := range r.Items {
-		if a.ID == c.Column {
-			for _, v := range a.Values {
-				look(v)
-			}
-		}
-	}
-	if !met {
-		look("")
-	}
-	if c.Operator == Empty {
-		return !holds
-	}
-	return holds
+		return value != ""
+	})
 }
 
 // filters tells whether the request must look at the results' contents.
@@ -238,8 +219,8 @@ func (q *resultsQuery) sortValue(f *Form, rec record) string {
 	var r Result
 	if q.sort == metaUpdate && rec.result == nil {
 		r.ID = rec.id
-		if at := f.stored.generated.updated(f.stored.generated.number(rec.id)); at != never && !q.lacks(rec.id) {
-			r.Metas = []Meta{{metaUpdate, wallText(at)}}
+		if g := f.stored.generated; !q.lacks(rec.id) {
+			r.Metas = []Meta{{metaUpdate, wallText(g.updated(g.number(rec.id)))}}
 		}
 	} else {
 		r = q.read(f, rec)
@@ -247,18 +228,5 @@ func (q *resultsQuery) sortValue(f *Form, rec record) string {
 	if q.value != nil {
 		return q.value(r)
 	}
-	return firstValue(r, q.sort)
-}
-
-// firstValue is the first value of a column, "" where there is none.
-func firstValue(r Result, column string) string {
-	if v, ok := r.Meta(column); ok {
-		return v
-	}
-	for _, a := range r.Items {
-		if a.ID == column && len(a.Values) > 0 {
-			return a.Values[0]
-		}
-	}
-	return ""
+	return r.column(q.sort)[0]
 }

@@ -16,12 +16,10 @@ func (c *call) plain(f *Form, r Result) Result {
 	if !c.server.Plain {
 		return r
 	}
-	var items []Answer
-	for _, a := range r.Items {
-		if slices.ContainsFunc(items, func(b Answer) bool { return b.ID == a.ID }) {
-			continue
-		}
-		a.Values, _ = r.Values(a.ID)
+	r.Items = r.once()
+	for i := range r.Items {
+		a := &r.Items[i]
+		a.Values = slices.Clone(a.Values)
 		for i, v := range a.Values {
 			if name, ok := strings.CutPrefix(v, madeFiles); ok {
 				a.Values[i] = "https://" + c.http.Host + "/" + c.server.account() + "/files/" + name
@@ -36,10 +34,8 @@ func (c *call) plain(f *Form, r Result) Result {
 		default:
 			a.Type = "text"
 		}
-		items = append(items, a)
 	}
-	slices.SortStableFunc(items, func(a, b Answer) int { return cmp.Compare(a.Index, b.Index) })
-	r.Items = items
+	slices.SortStableFunc(r.Items, func(a, b Answer) int { return cmp.Compare(a.Index, b.Index) })
 	if c.api == V2 {
 		r.Metas = slices.DeleteFunc(slices.Clone(r.Metas), func(m Meta) bool {
 			return strings.HasPrefix(m.ID, "login_") || strings.HasPrefix(m.ID, "payment_") || m.ID == "score"

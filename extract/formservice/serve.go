@@ -18,10 +18,7 @@ type outcome struct {
 	status  int
 	code    int // of an error envelope, -1: success
 	results int
-	header  http.Header // further headers
-	html    bool
-	retry   int    // Retry-After in seconds, 0: none
-	to      string // of a redirect
+	header  http.Header // those of its own
 }
 
 // ServeHTTP answers one request: it is logged before the answer is sent, so
@@ -33,7 +30,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		API: rt.api, Method: r.Method, Transaction: rt.transaction, Account: rt.account, Form: rt.form,
 		Query: s.logged(rt.api, r.URL.RawQuery), Code: -1,
 	}
-	atOnce := s.enter(&req)
+	s.enter(&req)
 	defer s.leave()
 	if s.Before != nil {
 		s.Before(req)
@@ -45,7 +42,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if faults.span("latency") > 0 && !pause(r, faults.span("latency")) {
 		return
 	}
-	limited := s.limit(&req, faults, atOnce)
+	limited := s.limit(&req, faults)
 
 	c := &call{server: s, http: r, route: rt, faults: faults}
 	if rt.form != "" {
@@ -68,10 +65,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // limit decides on the request's fault. limited is the HTTP status of a busy
 // answer that a bound asks for, 0: the one of the faults.
-func (s *Server) limit(req *Request, faults *faults, atOnce int) (limited int) {
+func (s *Server) limit(req *Request, faults *faults) (limited int) {
 	switch {
-	case faults.number("capacity") > 0 && atOnce > faults.number("capacity"):
-		req.Fault = FaultBusy
 	case faults.number("per-minute") > 0 && !s.admit(faults.number("per-minute")):
 		req.Fault = FaultBusy
 		return http.StatusTooManyRequests
@@ -101,14 +96,16 @@ func outcomeOf(g generation, c *call, known bool, fault Fault, limited int) outc
 	faults := c.faults
 	switch fault {
 	case FaultBusy:
-		out := g.busy(cmp.Or(limited, faults.number("busy-status")))
-		out.retry = faults.number("retry-after")
+		out := g.refuse(&refusal{code: codeBusy, status: cmp.Or(limited, faults.number("busy-status")), message: "try again"})
+		if after := faults.number("retry-after"); after > 0 {
+			out.header = http.Header{"Retry-After": {strconv.Itoa(after)}}
+		}
 		return out
 	case FaultHTML:
 		return proxyPage(cmp.Or(faults.number("html-status"), http.StatusBadGateway))
 	case FaultRedirect:
 		to := cmp.Or(faults.text("redirect-to"), "https://elsewhere.invalid") + c.http.URL.RequestURI()
-		return outcome{status: http.StatusFound, code: -1, to: to}
+		return outcome{status: http.StatusFound, code: -1, header: http.Header{"Location": {to}}}
 	case FaultReset:
 		return outcome{code: -1}
 	case FaultEmpty:
@@ -118,7 +115,7 @@ func outcomeOf(g generation, c *call, known bool, fault Fault, limited int) outc
 		c.form.mu.RLock()
 		defer c.form.mu.RUnlock()
 	}
-	no := c.noPath()
+	no := &refusal{code: codeInvalidURL, message: "the path is none of API " + c.api}
 	var out outcome
 	if known {
 		out, no = g.answer()
@@ -135,14 +132,6 @@ func outcomeOf(g generation, c *call, known bool, fault Fault, limited int) outc
 	return out
 }
 
-// noPath refuses a path that asks for nothing.
-func (c *call) noPath() *refusal {
-	if c.api == V2 {
-		return &refusal{status: http.StatusNotFound, message: "Path or object not found: the path is not " + prefixOfV2 + "<account>/forms[/<form>[/items|results]]"}
-	}
-	return &refusal{code: codeInvalidURL, message: "the path is not " + prefixOfV1 + "<account>/forms[/<form>/<transaction>]"}
-}
-
 // logged is a query without keys and tokens.
 func (s *Server) logged(api, raw string) string {
 	if api == V2 {
@@ -154,7 +143,7 @@ func (s *Server) logged(api, raw string) string {
 // proxyPage is the answer of a proxy before the service.
 func proxyPage(status int) outcome {
 	page := "<!DOCTYPE html>\n<html><head><title>502 Bad Gateway</title></head><body><h1>Bad Gateway<br></body></html>\n"
-	return outcome{body: []byte(page), status: status, code: -1, html: true}
+	return outcome{body: []byte(page), status: status, code: -1, header: http.Header{"Content-Type": {"text/html"}}}
 }
 
 // pause waits; it tells whether the client is still there.
@@ -175,19 +164,10 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request, out outcome, fault
 		panic(http.ErrAbortHandler)
 	}
 	h := w.Header()
-	maps.Copy(h, out.header)
 	h.Set("Content-Type", contentType)
+	maps.Copy(h, out.header)
 	if off := faults.span("date-header-off"); off != 0 {
 		h.Set("Date", s.now().Add(off).UTC().Format(http.TimeFormat))
-	}
-	if out.html {
-		h.Set("Content-Type", "text/html")
-	}
-	if out.retry > 0 {
-		h.Set("Retry-After", strconv.Itoa(out.retry))
-	}
-	if out.to != "" {
-		h.Set("Location", out.to)
 	}
 	body := out.body
 	if !faults.on("no-gzip") && len(body) >= leastGzip && strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {

@@ -79,7 +79,7 @@ func TestResetWhileRunning(t *testing.T) {
 		t.Errorf("peak %d, want 1: one request is under way", s.Peak())
 	}
 	var r Request
-	if n := s.enter(&r); n != 2 || r.Number != 1 {
-		t.Errorf("%d under way, number %d", n, r.Number)
+	if s.enter(&r); s.Peak() != 2 || r.Number != 1 {
+		t.Errorf("%d under way, number %d", s.Peak(), r.Number)
 	}
 }

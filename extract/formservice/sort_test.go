@@ -26,7 +26,7 @@ func fullSort(results []Result, q resultsQuery) []int64 {
 		}
 	}
 	slices.SortStableFunc(all, func(a, b Result) int {
-		order := cmp.Or(strings.Compare(firstValue(a, q.sort), firstValue(b, q.sort)), cmp.Compare(a.ID, b.ID)) // no column is named result_id
+		order := cmp.Or(strings.Compare(a.column(q.sort)[0], b.column(q.sort)[0]), cmp.Compare(a.ID, b.ID)) // no column is named result_id
 		if q.desc {
 			return -order
 		}
@@ -54,7 +54,7 @@ func disturbedForm(rng *rand.Rand, o GenerateOptions) *Form {
 		case 2:
 			f.deleteAny(rng.Uint64())
 		case 3:
-			if r := f.any(rng.Uint64(), func(r Result) bool { return firstValue(r, metaFinish) == "" }); r != nil {
+			if r := f.any(rng.Uint64(), func(r Result) bool { return r.column(metaFinish)[0] == "" }); r != nil {
 				_ = f.Finish(r.ID, time.Unix(now, 0).UTC()) // it exists
 			}
 		case 4: // values that are no dates

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -19,14 +20,10 @@ type xmlCall struct {
 
 func (c *xmlCall) contentType() string { return "text/xml; charset=" + c.w.charset() }
 
-func (c *xmlCall) busy(status int) outcome {
-	return c.refuse(&refusal{code: codeBusy, status: status, message: "the system is too busy; try again"})
-}
-
 // refuse answers an error.
 func (c *xmlCall) refuse(no *refusal) outcome {
 	c.w.buf = c.w.buf[:0]
-	out := outcome{body: c.w.refusal(no), status: no.httpStatus(), code: no.code}
+	out := outcome{body: c.w.refusal(no), status: no.httpStatus(http.StatusBadRequest, http.StatusServiceUnavailable), code: no.code}
 	if no.allow != "" {
 		out.header = http.Header{"Allow": {no.allow}}
 	}
@@ -65,23 +62,11 @@ func (c *xmlCall) check() *refusal {
 		}
 		return &refusal{code: codeInvalidKey, message: message}
 	}
-	if c.route.form != "" && c.form == nil {
-		return &refusal{code: codeInvalidForm, message: fmt.Sprintf("there is no form %q", c.route.form)}
-	}
 	method := http.MethodGet
 	if c.transaction == TransactionCopy {
 		method = http.MethodPost
 	}
-	if c.http.Method != method {
-		return &refusal{
-			code: codeInvalidURL, status: http.StatusMethodNotAllowed, allow: method,
-			message: fmt.Sprintf("%s takes %s, not %s", c.transaction, method, c.http.Method),
-		}
-	}
-	if wrong != nil {
-		return &refusal{code: codeInvalidValue, message: wrong.Error()}
-	}
-	return nil
+	return c.lawful(method, wrong)
 }
 
 // run writes the inside of a success envelope and returns how many results it
@@ -116,7 +101,7 @@ func (c *xmlCall) run() (results int, no *refusal) {
 		if c.transaction == TransactionResults {
 			return c.w.results(c.form, &q, c.faults.text("headings"), c.plain), nil
 		}
-		c.w.number("count", c.faults.told(c.form.count(&q), c.form))
+		c.w.element("count", strconv.Itoa(c.faults.told(c.form.count(&q), c.form)))
 		c.w.raw("\n")
 	}
 	return 0, no

@@ -10,16 +10,14 @@ import (
 // refusal writes an error envelope.
 func (w *xmlWriter) refusal(r *refusal) []byte {
 	w.open("error")
-	w.raw(`<error code="`, strconv.Itoa(r.code), `">`)
-	w.escape(r.message, false)
-	w.raw("</error>\n")
+	w.element("error", r.message, "code", strconv.Itoa(r.code))
+	w.raw("\n")
 	return w.close()
 }
 
 // form writes the element of Get Forms and Copy Form.
 func (w *xmlWriter) form(f *Form) {
-	w.raw("<form")
-	w.attribute("id", cmp.Or(f.ID, f.Directory))
+	w.begin("form", "id", cmp.Or(f.ID, f.Directory))
 	w.raw(">")
 	w.element("name", f.Name)
 	w.element("description", f.Description)
@@ -38,11 +36,10 @@ func (w *xmlWriter) status(f *Form) {
 }
 
 func (w *xmlWriter) limit(kind string, used, total int) {
-	w.raw("<limit")
-	w.attribute("type", kind)
+	w.begin("limit", "type", kind)
 	w.raw(">")
-	w.number("used", used)
-	w.number("total", total)
+	w.element("used", strconv.Itoa(used))
+	w.element("total", strconv.Itoa(total))
 	w.raw("</limit>")
 }
 
@@ -53,11 +50,9 @@ func (w *xmlWriter) publish(f *Form, account, host string, secure bool) {
 		scheme = "https://"
 	}
 	base := scheme + host + "/" + account + "/" + f.Directory + "/"
-	w.raw("<publish><url type=\"normal\">")
-	w.escape(base, false)
-	w.raw("</url><url type=\"printer\">")
-	w.escape(base+"?fs_printer=1", false)
-	w.raw("</url>")
+	w.raw("<publish>")
+	w.element("url", base, "type", "normal")
+	w.element("url", base+"?fs_printer=1", "type", "printer")
 	w.element("code", `<a href="`+base+`">`+f.Name+`</a>`)
 	w.element("code", `<iframe src="`+base+`" width="100%"></iframe>`)
 	w.raw("</publish>\n")
@@ -85,14 +80,10 @@ func (w *xmlWriter) headings(f *Form, q *resultsQuery, style string) {
 		attribute = "id"
 	}
 	heading := func(id, label string) {
-		if !shown(q.view.Columns, id) {
-			return
+		if shown(q.view.Columns, id) {
+			w.element("heading", f.heading(id, label, q.labels), attribute, id)
+			w.raw("\n")
 		}
-		w.raw("<heading")
-		w.attribute(attribute, id)
-		w.raw(">")
-		w.escape(f.heading(id, label, q.labels), false)
-		w.raw("</heading>\n")
 	}
 	group := func(tag string) {
 		if style == "nested" {
@@ -145,16 +136,11 @@ func shown(columns []string, id string) bool { return columns == nil || slices.C
 
 // result writes one result.
 func (w *xmlWriter) result(f *Form, r Result, columns []string) {
-	w.raw(`<result id="`)
-	w.buf = strconv.AppendInt(w.buf, r.ID, 10)
-	w.raw(`"><metas>`)
+	w.begin("result", "id", strconv.FormatInt(r.ID, 10))
+	w.raw("><metas>")
 	for _, m := range r.Metas {
 		if shown(columns, m.ID) {
-			w.buf = append(w.buf, "<meta"...)
-			w.attribute("id", m.ID)
-			w.buf = append(w.buf, '>')
-			w.escape(m.Value, false)
-			w.buf = append(w.buf, "</meta>"...)
+			w.element("meta", m.Value, "id", m.ID)
 		}
 	}
 	w.raw("</metas>\n<items>")
@@ -174,35 +160,29 @@ func (w *xmlWriter) answer(f *Form, id int64, a Answer) {
 		it, _ := f.item(a.ID)
 		a.Type, a.Index = cmp.Or(a.Type, it.Type), cmp.Or(a.Index, it.Index)
 	}
-	w.buf = append(w.buf, "<item"...)
-	w.attribute("id", a.ID)
+	attributes := []string{"id", a.ID}
 	if a.Index != 0 {
-		w.buf = append(w.buf, ` index="`...)
-		w.buf = strconv.AppendInt(w.buf, int64(a.Index), 10)
-		w.buf = append(w.buf, `"`...)
+		attributes = append(attributes, "index", strconv.Itoa(a.Index))
 	}
 	if a.Type != "" {
-		w.attribute("type", a.Type)
+		attributes = append(attributes, "type", a.Type)
 	}
+	w.begin("item", attributes...)
 	if len(a.Values) == 0 {
-		w.buf = append(w.buf, "/>"...)
+		w.raw("/>")
 		return
 	}
-	w.buf = append(w.buf, ">"...)
+	w.raw(">")
 	for i, v := range a.Values {
-		if v == "" && id%2 != 0 && !w.numbered {
-			w.buf = append(w.buf, "<value/>"...)
-			continue
-		}
-		w.buf = append(w.buf, "<value"...)
+		var number []string
 		if w.numbered && a.Type == "list" || len(a.Values) > 1 && id%2 == 0 {
-			w.buf = append(w.buf, ` index="`...)
-			w.buf = strconv.AppendInt(w.buf, int64(i+1), 10)
-			w.buf = append(w.buf, `"`...)
+			number = []string{"index", strconv.Itoa(i + 1)}
 		}
-		w.buf = append(w.buf, ">"...)
-		w.escape(v, false)
-		w.buf = append(w.buf, "</value>"...)
+		if v == "" && id%2 != 0 && !w.numbered {
+			w.raw("<value/>")
+		} else {
+			w.element("value", v, number...)
+		}
 	}
-	w.buf = append(w.buf, "</item>"...)
+	w.raw("</item>")
 }

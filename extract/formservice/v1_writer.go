@@ -68,26 +68,21 @@ func toLatin1(text []byte) []byte {
 	return out
 }
 
-// attribute appends one attribute with a blank before it.
-func (w *xmlWriter) attribute(name, value string) {
-	w.buf = append(w.buf, ' ')
-	w.buf = append(w.buf, name...)
-	w.buf = append(w.buf, '=', '"')
-	w.escape(value, true)
-	w.buf = append(w.buf, '"')
+// begin appends a start tag, but for its end. attributes are names and values by turns.
+func (w *xmlWriter) begin(name string, attributes ...string) {
+	w.raw("<", name)
+	for i := 0; i < len(attributes); i += 2 {
+		w.raw(" ", attributes[i], `="`)
+		w.escape(attributes[i+1], true)
+		w.raw(`"`)
+	}
 }
 
 // element appends an element that holds text only.
-func (w *xmlWriter) element(name, text string) {
-	w.raw("<", name, ">")
+func (w *xmlWriter) element(name, text string, attributes ...string) {
+	w.begin(name, attributes...)
+	w.raw(">")
 	w.escape(text, false)
-	w.raw("</", name, ">")
-}
-
-// number appends an element that holds a number.
-func (w *xmlWriter) number(name string, n int) {
-	w.raw("<", name, ">")
-	w.buf = strconv.AppendInt(w.buf, int64(n), 10)
 	w.raw("</", name, ">")
 }
 

@@ -1,7 +1,7 @@
 package formservice
 
 import (
-	"cmp"
+	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
@@ -21,24 +21,21 @@ func newJSONCall(c *call) *jsonCall {
 
 func (c *jsonCall) contentType() string { return "application/json" }
 
-func (c *jsonCall) busy(status int) outcome {
-	status = cmp.Or(status, http.StatusTooManyRequests)
-	told := status
-	if told < http.StatusBadRequest { // the body tells what the status does not
-		told = http.StatusTooManyRequests
-	}
-	out := c.refuse(&refusal{status: told, message: "Too many requests or too busy"})
-	out.status = status
-	return out
+// errorsOfV2 is how messages begin, by their status.
+var errorsOfV2 = map[int]string{
+	http.StatusUnauthorized: "Authentication info is missing or invalid: ", http.StatusForbidden: "Forbidden: ",
+	http.StatusNotFound: "Path or object not found: ", http.StatusUnprocessableEntity: "Invalid parameter: ",
+	http.StatusTooManyRequests: "Too many requests or too busy: ",
 }
 
 // refuse answers an error.
 func (c *jsonCall) refuse(no *refusal) outcome {
-	status, message := no.status, no.message
-	if no.code == codeInvalidValue {
-		status, message = http.StatusUnprocessableEntity, "Invalid parameter: "+message
+	status := no.httpStatus(http.StatusUnprocessableEntity, http.StatusTooManyRequests)
+	told := status
+	if told < http.StatusBadRequest { // the body tells what the status does not
+		told = http.StatusTooManyRequests
 	}
-	out := outcome{status: status, code: status, header: http.Header{}}
+	out := outcome{status: status, code: told, header: http.Header{}}
 	if status == http.StatusUnauthorized {
 		out.header.Set("WWW-Authenticate", "Bearer")
 	}
@@ -50,8 +47,8 @@ func (c *jsonCall) refuse(no *refusal) outcome {
 	w.open('{')
 	w.key("error")
 	w.open('{')
-	w.member("message", message)
-	w.numberMember("status", int64(status))
+	w.member("message", errorsOfV2[told]+no.message)
+	w.numberMember("status", int64(told))
 	w.close('}')
 	w.close('}')
 	w.buf = append(w.buf, '\n')
@@ -90,27 +87,16 @@ func (c *jsonCall) check() *refusal {
 	var wrong error
 	c.pairs, wrong = parseQuery(strings.ReplaceAll(raw, "+", "%20"))
 	if !c.authorised() || without(raw, c.server.isToken) != without(raw, func(pair) bool { return false }) {
-		return &refusal{
-			status:  http.StatusUnauthorized,
-			message: "Authentication info is missing or invalid; send the header Authorization: bearer TOKEN and no token in the URL",
-		}
+		return &refusal{code: codeInvalidKey, message: "send the header Authorization: bearer TOKEN and no token in the URL"}
 	}
 	if c.account != c.server.account() {
+		no := &refusal{code: codeInvalidUser, message: fmt.Sprintf("account %q", c.account)}
 		if slices.Contains(c.server.Accounts, c.account) {
-			return &refusal{status: http.StatusForbidden, message: "Forbidden"}
+			no.status = http.StatusForbidden
 		}
-		return &refusal{status: http.StatusNotFound, message: "Path or object not found: account " + strconv.Quote(c.account)}
+		return no
 	}
-	if c.transaction != TransactionForms && c.form == nil {
-		return &refusal{status: http.StatusNotFound, message: "Path or object not found: form " + strconv.Quote(c.route.form)}
-	}
-	if c.http.Method != http.MethodGet {
-		return &refusal{status: http.StatusMethodNotAllowed, message: c.http.Method + " is not allowed here, but GET", allow: http.MethodGet}
-	}
-	if wrong != nil {
-		return &refusal{code: codeInvalidValue, message: wrong.Error()}
-	}
-	return nil
+	return c.lawful(http.MethodGet, wrong)
 }
 
 // authorised tells whether the one Authorization header holds the token.
@@ -182,7 +168,7 @@ func (c *jsonCall) getResults(out *outcome) *refusal {
 		return no
 	}
 	c.faults.bend(&q)
-	a := c.newAnswers(q.view.Columns)
+	a := &answers{jsonCall: c, all: newQuestions(c.form, c.faults.on("v2-own-positions")), columns: q.view.Columns}
 	c.w.key("results")
 	c.w.open('[')
 	c.form.pick(&q, func(r Result) {

@@ -29,8 +29,7 @@ func (c clock) offset(unix int64) int64 {
 	return int64(offset)
 }
 
-// utc is the instant, in seconds, at which the zone shows a wall-clock time:
-// the first of two. A time that the zone skips is moved forward by the gap.
+// utc is what Instant is, in seconds.
 func (c clock) utc(wall int64) int64 {
 	before, after := c.offset(wall-daySize), c.offset(wall+daySize)
 	first := wall - before
@@ -41,6 +40,12 @@ func (c clock) utc(wall int64) int64 {
 		return second
 	}
 	return first
+}
+
+// Instant is when the clocks of a zone show a wall-clock time, which is given in UTC: the
+// first of two instants. A time that they skip is moved forward by the gap.
+func Instant(wall time.Time, zone *time.Location) time.Time {
+	return time.Unix(clock{zone: zone}.utc(wall.Unix()), 0).In(zone)
 }
 
 // instant is the instant of a date of a result, with the result's fraction.

@@ -109,24 +109,11 @@ func (c *jsonCall) item(it Item, children []string, labels map[string]string) {
 // without any is shown all the same: nothing was chosen.
 func several(kind string) bool { return kind == "checkbox" || kind == "list" }
 
-// question is what the answers to one item have in common.
-type question struct {
-	Item
-	chosen bool // its answers are choices
-	file   bool // its answers are links
+// questions are the items of a form by id, with the positions that answers show.
+type questions map[string]Item
 
-	// The last results that answered it, that did so twice, and that were written.
-	seen, again, written int
-}
-
-// questions finds the items of a form by id.
-type questions struct {
-	known map[string]*question
-	count int // results looked at, from 1
-}
-
-func newQuestions(f *Form, ownIndexs bool) *questions {
-	q := &questions{known: make(map[string]*question, len(f.Items))}
+func newQuestions(f *Form, ownPositions bool) questions {
+	q := make(questions, len(f.Items))
 	least := make(map[string]int) // positions by top-level id
 	for _, it := range f.Items {
 		if index, ok := least[top(it.ID)]; !ok || it.Index < index {
@@ -134,44 +121,38 @@ func newQuestions(f *Form, ownIndexs bool) *questions {
 		}
 	}
 	for _, it := range f.Items {
-		if composite := top(it.ID); composite != "" && !ownIndexs {
+		if composite := top(it.ID); composite != "" && !ownPositions {
 			it.Index = least[composite]
 		}
-		q.add(it)
+		q[it.ID] = it
 	}
 	return q
 }
 
-func (q *questions) add(it Item) *question {
-	made := &question{Item: it, chosen: len(it.Choices) > 0, file: it.Type == "file"}
-	q.known[it.ID] = made
-	return made
-}
-
-// of returns the question that an answer belongs to. One that the form does
-// not list is made of the answer itself.
-func (q *questions) of(a Answer) *question {
-	if known, ok := q.known[a.ID]; ok {
+// of returns the item that an answer belongs to. One that the form does not list is made of
+// the answer itself.
+func (q questions) of(a Answer) Item {
+	if known, ok := q[a.ID]; ok {
 		return known
 	}
-	return q.add(Item{ID: a.ID, Type: a.Type, Index: a.Index})
+	return Item{ID: a.ID, Type: a.Type, Index: a.Index}
 }
 
 // position is the place of a value among the choices. What is none of them is
 // an "other" choice, which comes behind the last.
-func (q *question) position(value string) (at int, other bool) {
-	if i := slices.Index(q.Choices, value); i >= 0 {
+func (it Item) position(value string) (at int, other bool) {
+	if i := slices.Index(it.Choices, value); i >= 0 {
 		return i, false
 	}
-	return len(q.Choices), true
+	return len(it.Choices), true
 }
 
 // sortedItems are the items of a form by position, each after its parents.
-func sortedItems(f *Form, all *questions) []Item {
+func sortedItems(f *Form, all questions) []Item {
 	items := slices.Clone(f.Items)
 	slices.SortStableFunc(items, func(a, b Item) int { return cmp.Compare(a.Index, b.Index) }) // which settles ties
 	for i, it := range items {
-		items[i] = all.known[it.ID].Item
+		items[i] = all[it.ID]
 	}
 	slices.SortStableFunc(items, func(a, b Item) int { return cmp.Compare(a.Index, b.Index) })
 	return items

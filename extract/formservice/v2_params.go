@@ -96,8 +96,9 @@ func (c *jsonCall) search(q *resultsQuery, p pair) (known bool, no *refusal) {
 // condition tells which results meet a criterion. Metas and items that hold
 // choices are searched by equals alone, choices by their position.
 func (c *jsonCall) condition(p pair, operator Operator, column string) (func(Result) bool, *refusal) {
-	asked := newQuestions(c.form, false).known[column]
-	text := c.form.hasItem(column) && (asked == nil || !asked.chosen)
+	asked, _ := c.form.item(column)
+	chosen := len(asked.Choices) > 0
+	text := c.form.hasItem(column) && !chosen
 	if !text && operator != Equals {
 		return nil, &refusal{code: codeInvalidValue, message: p.name + ": " + column + " is searched by equals only"}
 	}
@@ -105,9 +106,9 @@ func (c *jsonCall) condition(p pair, operator Operator, column string) (func(Res
 	switch {
 	case text:
 		return Condition{Column: column, Operator: operator, Term: p.value}.Holds, nil
-	case asked != nil && !isNumber:
+	case chosen && !isNumber:
 		return nil, refuse(p, "the position of a choice")
-	case asked != nil:
+	case chosen:
 		return func(r Result) bool {
 			values, _ := r.Values(column)
 			answered := len(values) != 1 || values[0] != ""
@@ -137,6 +138,6 @@ func (c *jsonCall) columnValue(column string) func(Result) string {
 			v, _ = c.meta(r.ID, Meta{column, v})
 			return v
 		}
-		return firstValue(r, column)
+		return r.column(column)[0]
 	}
 }

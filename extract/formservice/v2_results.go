@@ -11,15 +11,9 @@ const otherLabel = "Other"
 // answers writes results of one form.
 type answers struct {
 	*jsonCall
-	all     *questions
+	all     questions
 	columns []string // of the view; nil: all
 }
-
-func (c *jsonCall) newAnswers(columns []string) *answers {
-	return &answers{jsonCall: c, all: newQuestions(c.form, c.faults.on("v2-own-positions")), columns: columns}
-}
-
-func (a *answers) shown(column string) bool { return shown(a.columns, column) }
 
 // result writes one result. One in eight has its items before its metas, since
 // the members of an object have no order.
@@ -43,7 +37,7 @@ func (a *answers) metas(r Result) {
 		a.w.member(byID, strconv.FormatInt(r.ID, 10))
 	}
 	for _, m := range r.Metas {
-		if !a.shown(m.ID) {
+		if !shown(a.columns, m.ID) {
 			continue
 		}
 		value, ok := a.meta(r.ID, m)
@@ -79,43 +73,26 @@ func isNumber(value string) bool {
 
 // items writes the answers of a result, each item once.
 func (a *answers) items(r Result) {
-	a.all.count++
-	now := a.all.count
-	for _, answer := range r.Items {
-		q := a.all.of(answer)
-		if q.seen == now {
-			q.again = now
-		}
-		q.seen = now
-	}
 	a.w.key("items")
 	a.w.open('[')
-	for _, answer := range r.Items {
-		q := a.all.of(answer)
-		if q.written == now || !a.shown(answer.ID) {
-			continue
-		}
-		values := answer.Values
-		if q.again == now {
-			values, _ = r.Values(answer.ID)
-		}
-		if len(values) > 0 || several(q.Type) {
-			q.written = now
-			a.answer(r.ID, q, values)
+	for _, answer := range r.once() {
+		it := a.all.of(answer)
+		if shown(a.columns, it.ID) && (len(answer.Values) > 0 || several(it.Type)) {
+			a.answer(r.ID, it, answer.Values)
 		}
 	}
 	a.w.close(']')
 }
 
 // answer writes one item with its value or its values.
-func (a *answers) answer(id int64, q *question, values []string) {
+func (a *answers) answer(id int64, it Item, values []string) {
 	if len(values) == 1 && values[0] == "" {
 		values = nil
 	}
 	content := func() {
-		if q.chosen || q.file || several(q.Type) || len(values) > 1 {
+		if len(it.Choices) > 0 || it.Type == "file" || several(it.Type) || len(values) > 1 {
 			a.w.key("values")
-			a.values(id, q, values)
+			a.values(id, it, values)
 			return
 		}
 		value := ""
@@ -128,8 +105,8 @@ func (a *answers) answer(id int64, q *question, values []string) {
 	if id%8 == 1 {
 		content()
 	}
-	a.w.member("id", q.ID)
-	a.w.numberMember("position", int64(q.Index))
+	a.w.member("id", it.ID)
+	a.w.numberMember("position", int64(it.Index))
 	if id%8 != 1 {
 		content()
 	}
@@ -138,15 +115,15 @@ func (a *answers) answer(id int64, q *question, values []string) {
 
 // values writes the values of an answer, each with its place: among the
 // choices or, where there are none to choose from, in the answer.
-func (a *answers) values(id int64, q *question, values []string) {
+func (a *answers) values(id int64, it Item, values []string) {
 	a.w.open('[')
 	for i := range values {
 		if a.faults.on("v2-mix-values") && id%2 != 0 {
 			i = len(values) - 1 - i
 		}
 		value, position, other := values[i], i, false
-		if q.chosen {
-			position, other = q.position(value)
+		if len(it.Choices) > 0 {
+			position, other = it.position(value)
 		}
 		a.w.open('{')
 		if other && value != "" {

@@ -119,7 +119,7 @@ func (d *definition) scalar(kind, v string) (cell any, fits bool) {
 	switch kind {
 	case "timestamp":
 		if at, err := time.Parse(formservice.WallTime, v); err == nil {
-			return instant(at, d.zone).Format(time.RFC3339), true
+			return formservice.Instant(at, d.zone).Format(time.RFC3339), true
 		}
 	case "int64":
 		if n, err := strconv.ParseInt(v, 10, 64); err == nil && integer.MatchString(v) {

@@ -69,7 +69,7 @@ func (p *people) put(r formservice.Result) {
 	p.end(r.ID)
 	r, _ = p.form.Get(r.ID) // with the time of its change
 	r = p.shown(r)
-	p.results[r.ID] = append(p.results[r.ID], state{from: p.at, to: still, date: dateOf(r), is: r})
+	p.results[r.ID] = append(p.results[r.ID], state{from: p.at, to: still, date: r.Date(), is: r})
 }
 
 // remove deletes a result, if it is there.
@@ -96,7 +96,7 @@ func (p *people) shown(r formservice.Result) formservice.Result {
 	r.Metas = slices.DeleteFunc(r.Metas, func(m formservice.Meta) bool { return m.Value == "" && strings.HasPrefix(m.ID, "date_") })
 	for i, m := range r.Metas {
 		if at, err := time.Parse(formservice.WallTime, m.Value); err == nil && strings.HasPrefix(m.ID, "date_") {
-			r.Metas[i].Value = stamp(instant(at, p.zone))
+			r.Metas[i].Value = stamp(formservice.Instant(at, p.zone))
 		}
 	}
 	for i, a := range r.Items {
@@ -115,32 +115,4 @@ func (p *people) ids() (ids []int64) {
 		}
 	}
 	return ids
-}
-
-// dateOf is the date that the service filters a result by, zero for none.
-func dateOf(r formservice.Result) time.Time {
-	for _, id := range []string{"date_finish", "date_start"} {
-		if v, ok := r.Meta(id); ok {
-			if t, err := time.Parse(formservice.WallTime, v); err == nil {
-				return t
-			}
-		}
-	}
-	return time.Time{}
-}
-
-// instant is when the clocks of a zone show a wall-clock time, which is given in
-// UTC. Of a time that they show twice it is the first instant. A time that they
-// skip is moved forward by the gap.
-func instant(wall time.Time, zone *time.Location) time.Time {
-	const apart = 36 * time.Hour // more than any offset, and less than between two changes of the clocks
-	_, before := wall.Add(-apart).In(zone).Zone()
-	_, after := wall.Add(apart).In(zone).Zone()
-	for _, offset := range []int{before, after} {
-		at := wall.Add(-time.Duration(offset) * time.Second).In(zone)
-		if stamp(at) == stamp(wall) {
-			return at
-		}
-	}
-	return wall.Add(-time.Duration(before) * time.Second).In(zone)
 }

@@ -288,22 +288,3 @@ func TestReadRows(t *testing.T) {
 		}
 	}
 }
-
-// TestInstant is how a zone's two odd hours are meant.
-func TestInstant(t *testing.T) {
-	for _, c := range []struct{ zone, wall, want string }{
-		{"America/Chicago", "2026-11-01 01:30:00", "2026-11-01T01:30:00-05:00"},
-		{"America/Chicago", "2026-03-08 02:30:00", "2026-03-08T03:30:00-05:00"},
-		{"Australia/Lord_Howe", "2026-04-05 01:45:00", "2026-04-05T01:45:00+11:00"},
-		{"UTC", "2026-03-08 02:30:00", "2026-03-08T02:30:00Z"},
-	} {
-		zone, err := time.LoadLocation(c.zone)
-		if err != nil {
-			t.Fatal(err)
-		}
-		at, err := time.Parse(formservice.WallTime, c.wall)
-		if got := instant(at, zone).Format(time.RFC3339); err != nil || got != c.want {
-			t.Errorf("%s in %s is %s, and should be %s", c.wall, c.zone, got, c.want)
-		}
-	}
-}

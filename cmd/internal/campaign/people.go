@@ -55,7 +55,7 @@ func newPeople(random *rand.Rand, clock *clock, json bool, now time.Time) *peopl
 		if chance(random, 10) { // it was edited
 			date = date.Add(time.Duration(random.Int64N(int64(wall(now, p.zone).Sub(date)) + 1)))
 		}
-		setMeta(&r, "date_update", stamp(date.Add(clock.off)))
+		r.SetMeta("date_update", stamp(date.Add(clock.off)))
 		p.put(r)
 	}
 	p.form.SetClock(clock.stamp)
@@ -142,7 +142,7 @@ func (p *people) insert(now time.Time) {
 // move gives a result another date: it is finished, or the date is set anew.
 func (p *people) move(r formservice.Result, now time.Time, m manners) {
 	date := p.date(now)
-	if dateOf(r).IsZero() || chance(p.random, 50) {
+	if r.Date().IsZero() || chance(p.random, 50) {
 		date = wall(now, p.zone).Add(-time.Duration(p.random.IntN(7200)) * time.Second)
 	}
 	p.finish(r, date, m)
@@ -153,8 +153,8 @@ func (p *people) finish(r formservice.Result, date time.Time, m manners) {
 	if slices.ContainsFunc(m.within, func(w extract.Window) bool { return !w.Holds(date) }) {
 		return
 	}
-	setMeta(&r, "result_status", "Complete")
-	setMeta(&r, "date_finish", stamp(date))
+	r.SetMeta("result_status", "Complete")
+	r.SetMeta("date_finish", stamp(date))
 	p.put(r)
 }
 
@@ -163,14 +163,14 @@ func (p *people) finish(r formservice.Result, date time.Time, m manners) {
 func (p *people) compensate(m manners) {
 	var dated []formservice.Result
 	for _, id := range p.ids() {
-		if r, _ := p.form.Get(id); !dateOf(r).IsZero() {
+		if r, _ := p.form.Get(id); !r.Date().IsZero() {
 			dated = append(dated, r)
 		}
 	}
-	slices.SortFunc(dated, func(a, b formservice.Result) int { return dateOf(a).Compare(dateOf(b)) })
+	slices.SortFunc(dated, func(a, b formservice.Result) int { return a.Date().Compare(b.Date()) })
 	if third := len(dated) / 3; third > 0 {
 		early := func() formservice.Result { return dated[p.random.IntN(third)] }
-		p.finish(dated[len(dated)-1-p.random.IntN(third)], dateOf(early()), m)
+		p.finish(dated[len(dated)-1-p.random.IntN(third)], early().Date(), m)
 		p.remove(early().ID)
 	}
 }
@@ -194,20 +194,20 @@ func (p *people) date(now time.Time) time.Time {
 func (p *people) newResult(date time.Time) formservice.Result {
 	p.nextID += 1 + p.random.Int64N(4)
 	r := formservice.Result{ID: p.nextID}
-	setMeta(&r, "result_status", "Incomplete")
+	r.SetMeta("result_status", "Incomplete")
 	switch n := p.random.IntN(100); {
 	case n < 4 && p.undated:
 	case n < 12:
-		setMeta(&r, "date_start", stamp(date))
+		r.SetMeta("date_start", stamp(date))
 		if n < 8 {
-			setMeta(&r, "date_finish", "")
+			r.SetMeta("date_finish", "")
 		}
 	default:
-		setMeta(&r, "result_status", "Complete")
-		setMeta(&r, "date_start", stamp(date.Add(-time.Duration(p.random.IntN(600))*time.Second)))
-		setMeta(&r, "date_finish", stamp(date))
+		r.SetMeta("result_status", "Complete")
+		r.SetMeta("date_start", stamp(date.Add(-time.Duration(p.random.IntN(600))*time.Second)))
+		r.SetMeta("date_finish", stamp(date))
 	}
-	setMeta(&r, "user_ip", "198.51.100."+strconv.Itoa(p.random.IntN(256)))
+	r.SetMeta("user_ip", "198.51.100."+strconv.Itoa(p.random.IntN(256)))
 	p.answer(&r)
 	return r
 }
@@ -263,15 +263,6 @@ func (p *people) text() string {
 
 // several tells whether an answer to an item of a type may hold several values.
 func several(kind string) bool { return kind == "checkbox" || kind == "list" }
-
-// setMeta sets a meta of a result.
-func setMeta(r *formservice.Result, id, value string) {
-	if i := slices.IndexFunc(r.Metas, func(m formservice.Meta) bool { return m.ID == id }); i >= 0 {
-		r.Metas[i].Value = value
-		return
-	}
-	r.Metas = append(r.Metas, formservice.Meta{ID: id, Value: value})
-}
 
 // stamp is a time as the service writes it.
 func stamp(at time.Time) string { return at.Format(formservice.WallTime) }
