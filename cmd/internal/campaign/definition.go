@@ -86,16 +86,10 @@ func (l *life) newDefinition(random *rand.Rand, api string, follows bool) *defin
 		}
 	}
 	if chance(random, 20) {
-		d.to = wall(l.now.Add(time.Duration(random.IntN(200)-30)*time.Hour), p.zone) // runs may not reach it
-		if !d.from.Before(d.to) {
-			d.to = d.from.AddDate(0, 0, 1)
-		}
+		d.to = wall(l.now.Add(time.Duration(random.IntN(190)-20)*time.Hour), p.zone) // runs may not reach it
 	}
 	if chance(random, 40) {
-		d.window = pick(random, "6h", "1d", "7d", "1mo")
-	}
-	if d.window == "6h" && (d.from.IsZero() || l.now.Sub(p.begin) > 10*24*time.Hour) {
-		d.window = "1d" // no more windows than somebody would ask for
+		d.window = pick(random, "1d", "7d", "1mo")
 	}
 	d.incremental = d.to.IsZero() && chance(random, 45)
 	if follows {
@@ -136,7 +130,7 @@ func (l *life) newOutput(random *rand.Rand, incremental bool, n int) *output {
 	switch {
 	case l.database != nil && chance(random, 70):
 		o.extension = "" // a table has no files
-		o.dsn, o.dir, o.path = l.database.own(), fmt.Sprintf("forms.%s_%d", formName, n), fmt.Sprintf("forms.{form}_%d", n)
+		o.dsn, o.dir, o.path = l.database.dsn(), fmt.Sprintf("forms.%s_%d", formName, n), fmt.Sprintf("forms.{form}_%d", n)
 		o.soft, o.audit = chance(random, 40), chance(random, 40)
 	case incremental || chance(random, 50):
 		l.place(random, o, fmt.Sprintf("lake%d", n))

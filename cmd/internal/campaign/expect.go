@@ -99,8 +99,6 @@ func (d *definition) cell(c load.Column, values []string) (cell any, fits bool) 
 		return nil, true
 	case len(values) == 1:
 		return d.scalar(c.Type, values[0])
-	case c.Type != "string" || slices.ContainsFunc(d.columns, func(declared column) bool { return declared.from == c.From }):
-		return nil, false
 	}
 	return joined(all), true
 }

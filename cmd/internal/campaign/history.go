@@ -4,7 +4,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/formetl/formetl/extract/formservice"
@@ -58,17 +57,11 @@ func (h history) throughout(since moment, wanted func(state) bool) bool {
 
 // put stores a result, new or changed, and notes how the service answers it from now on.
 func (p *people) put(r formservice.Result) {
-	r = p.shown(r.Clone())
-	err := p.form.Update(r)
-	if err != nil {
-		_, err = p.form.Insert(r)
-	}
-	if err != nil {
-		panic(err) // one of the two must do
+	if p.form.Update(r) != nil {
+		_, _ = p.form.Insert(r) // one of the two does
 	}
 	p.end(r.ID)
 	r, _ = p.form.Get(r.ID) // with the time of its change
-	r = p.shown(r)
 	p.results[r.ID] = append(p.results[r.ID], state{from: p.at, to: still, date: r.Date(), is: r})
 }
 
@@ -85,26 +78,6 @@ func (p *people) end(id int64) {
 	if h := p.results[id]; len(h) > 0 && !h.gone() {
 		h[len(h)-1].to = p.at
 	}
-}
-
-// shown is a result as both generations show it, where the JSON one is asked: a date that
-// clocks leave out is moved, and an answer without a choice is an empty one.
-func (p *people) shown(r formservice.Result) formservice.Result {
-	if !p.json {
-		return r
-	}
-	r.Metas = slices.DeleteFunc(r.Metas, func(m formservice.Meta) bool { return m.Value == "" && strings.HasPrefix(m.ID, "date_") })
-	for i, m := range r.Metas {
-		if at, err := time.Parse(formservice.WallTime, m.Value); err == nil && strings.HasPrefix(m.ID, "date_") {
-			r.Metas[i].Value = stamp(formservice.Instant(at, p.zone))
-		}
-	}
-	for i, a := range r.Items {
-		if len(a.Values) == 0 && several(a.Type) {
-			r.Items[i].Values = []string{""}
-		}
-	}
-	return r
 }
 
 // ids are those of all results that are there now, ascending.

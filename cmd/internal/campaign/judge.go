@@ -7,6 +7,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -71,7 +72,10 @@ func (j *judge) judge() error {
 	case !j.good && reflect.DeepEqual(m, j.before.manifest):
 		return nil
 	case !j.reads && j.before.manifest != nil && j.before.manifest.RunID == m.RunID:
-		return sameData(j.o, j.before, j.after)
+		if !slices.Equal(m.Parts, j.before.manifest.Parts) { // what a dead run had superseded may go
+			return fmt.Errorf("the data of %s are others than before, and nobody wrote to them", j.o)
+		}
+		return nil
 	}
 	for _, p := range m.Parts {
 		was := j.beforePart(p.Path)
@@ -83,18 +87,6 @@ func (j *judge) judge() error {
 		j.ranges = []reading{{spanOf(m.Range), true}}
 	}
 	return errors.Join(j.holdsAsked(), j.known(), j.complete(), j.followed(), j.untouched())
-}
-
-// sameData makes sure that data were left alone.
-func sameData(o *output, before, after *look) error {
-	same := maps.EqualFunc(after.data(o), before.data(o), bytes.Equal)
-	if after.manifest != nil && before.manifest != nil { // what a dead run had superseded may go
-		same = slices.Equal(after.manifest.Parts, before.manifest.Parts)
-	}
-	if !same {
-		return fmt.Errorf("the data of %s are others than before, and nobody wrote to them", o)
-	}
-	return nil
 }
 
 // beforePart is the part of a name that was there before, nil for none.
@@ -179,10 +171,6 @@ func (j *judge) differs(read []read, s state) string {
 func (j *judge) holds(p load.Part, s state) bool {
 	is := j.after.manifest.Range
 	switch {
-	case j.o.dataset() && p.Undated && !s.date.IsZero():
-		// The results without a date keep what no other part holds: what got its date while
-		// the run read, or lies outside the range of a run that reads no more than that.
-		return s.from >= j.start || !j.follows && !slices.ContainsFunc(j.ranges, func(r reading) bool { return r.Holds(s.date) })
 	case j.o.dataset():
 		return p.Undated == s.date.IsZero() && windowOf(p).Holds(s.date)
 	case s.date.IsZero():
@@ -212,7 +200,9 @@ func (j *judge) complete() error {
 	return nil
 }
 
-func (j *judge) isThere(id int64) bool { return len(j.after.rows[id]) > 0 || j.after.rejected[id] }
+func (j *judge) isThere(id int64) bool {
+	return len(j.after.rows[id]) > 0 || j.after.rejected[strconv.FormatInt(id, 10)]
+}
 
 // belongs tells whether a state has rows in the output, or is to be named as rejected there.
 func (j *judge) belongs(s state) bool {

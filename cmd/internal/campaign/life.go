@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/extract/formservice"
-	"github.com/formetl/formetl/load/loadtest/needs"
 )
 
 // life is a random form, a random definition and a few runs of it, after each
@@ -46,13 +45,14 @@ func newLife(c *campaign, seed uint64) (*life, error) {
 		return nil, err
 	}
 	// Clocks are changed in Chicago, Berlin and on Lord Howe in the hours after these, or in the weeks before.
-	l.now = pick(random, time.Date(2026, 3, 7, 22, 0, 0, 0, time.UTC), time.Date(2026, 3, 28, 20, 0, 0, 0, time.UTC), time.Date(2026, 4, 4, 8, 0, 0, 0, time.UTC),
-		time.Date(2026, 10, 24, 20, 0, 0, 0, time.UTC), time.Date(2026, 11, 1, 3, 0, 0, 0, time.UTC), time.Date(2026, 7, 1, 0, 30, 0, 0, time.UTC))
+	l.now, err = time.Parse(formservice.WallTime, pick(random, "2026-03-07 22:00:00", "2026-03-28 20:00:00", "2026-04-04 08:00:00",
+		"2026-10-24 20:00:00", "2026-11-01 03:00:00", "2026-07-01 00:30:00"))
+	if err != nil {
+		return nil, err
+	}
 	l.key = fmt.Sprintf("k/%x+=%d%%z", random.Uint64(), seed%1000)
 	if c.server != nil && chance(random, 35) {
-		if l.bucket, err = newBucket(c.server); err != nil {
-			return nil, err
-		}
+		l.bucket = newBucket(c.server)
 	}
 	if c.postgres != nil {
 		name, err := c.postgres.Create()
@@ -77,29 +77,31 @@ func newLife(c *campaign, seed uint64) (*life, error) {
 
 // newService chooses the generation that the definition asks for, and how the service is made.
 func newService(random *rand.Rand, seed uint64) (api string, f formservice.Faults) {
-	f = formservice.Faults("slow-delay=1ms").With("seed", seed).With("busy-status", pick(random, "", "200", "429", "503")).
-		With("errors-200", chance(random, 20)).With("headings", pick(random, "", "id", "nested")).With("no-gzip", chance(random, 50)).
-		With("bare-max-midnight", chance(random, 30)).With("ignore-sort", chance(random, 20))
+	f = formservice.Faults("slow-delay=1ms").With("seed", seed)
+	f = f.With("busy-status", pick(random, "", "200", "429", "503")).With("headings", pick(random, "", "id", "nested"))
+	may := func(percent int, names ...string) {
+		for _, name := range names {
+			f = f.With(name, chance(random, percent))
+		}
+	}
+	may(50, "no-gzip")
+	may(30, "bare-max-midnight")
+	may(20, "errors-200", "ignore-sort")
 	if chance(random, 20) {
 		f = f.With("page-cap", pick(random, 2, 5, 10, 37))
-	}
-	if chance(random, 20) {
-		f = f.With("latency", time.Duration(random.IntN(4000))*time.Microsecond)
 	}
 	if chance(random, 20) {
 		f = f.With(pick(random, "ignore-min-id", "ignore-max-id", "ignore-direction"), true)
 	}
 	if chance(random, 50) {
-		f = f.With("old-root", chance(random, 15)).With("latin1", chance(random, 15)).
-			With("control", pick(random, "", "raw", "ref")).With("strict-limit", chance(random, 30))
-		return formservice.V1, f
+		may(30, "strict-limit")
+		may(15, "old-root", "latin1")
+		return formservice.V1, f.With("control", pick(random, "", "raw", "ref"))
 	}
-	f = f.With("v2-number-ids", chance(random, 30)).With("v2-number-metas", chance(random, 30)).
-		With("v2-fractions", pick(random, "", "none", "random")).With("v2-seconds", chance(random, 20)).
-		With("v2-coarse-bounds", chance(random, 15)).With("v2-strict-dates", chance(random, 30)).With("v2-clamp-limit", chance(random, 30)).
-		With("v2-own-positions", chance(random, 30)).With("v2-mix-values", chance(random, 30)).With("v2-bare-form", chance(random, 30)).
-		With("v2-snake-stats", chance(random, 30)).With("v2-pagination", pick(random, "", "", "", "", "", "missing"))
-	return formservice.V2, f
+	may(30, "v2-number-ids", "v2-number-metas", "v2-strict-dates", "v2-clamp-limit", "v2-own-positions", "v2-mix-values", "v2-bare-form", "v2-snake-stats")
+	may(20, "v2-seconds")
+	may(15, "v2-coarse-bounds")
+	return formservice.V2, f.With("v2-fractions", pick(random, "", "none", "random")).With("v2-pagination", pick(random, "", "", "", "", "", "missing"))
 }
 
 // breaks tells whether the service breaks its specification in what every run needs.
@@ -186,34 +188,30 @@ func (l *life) take(s *step) error {
 	if err == nil {
 		return nil
 	}
-	wrote := ""
-	if p != nil {
-		wrote = p.stderr.String()
-	}
-	return fmt.Errorf("after step %d, %s:\n%w\n--- it wrote\n%s--- the service answered\n%s", len(l.told), s.kind, err, tail(wrote, 25), tail(l.service.log(), 60))
+	return fmt.Errorf("after step %d, %s:\n%w\n--- it wrote\n%s--- the service answered\n%s", len(l.told), s.kind, err, tail(p.stderr.String(), 25), tail(l.service.log(), 60))
 }
 
 // end makes everything well, and makes sure that nothing is left where formetl works, and no
 // secret anywhere.
 func (l *life) end() error {
 	for _, kind := range []string{stepRun, stepFull, stepClean} {
-		if err := l.take(calm(kind)); err != nil {
+		if err := l.take(&step{kind: kind, wait: time.Hour}); err != nil {
 			return err
 		}
 		if last := l.told[len(l.told)-1]; !strings.Contains(last, "ended with 0 ") && !l.breaks() {
 			return fmt.Errorf("nobody disturbed it:\n%s", last)
 		}
 	}
-	secrets := secrets{l.key, needs.PostgresPassword}
-	problems := []error{secrets.unwritten(l.dir)}
+	problems := []error{l.unwritten(l.dir)}
 	for _, o := range l.def.outputs {
-		problems = append(problems, secrets.unwritten(o.dir))
+		problems = append(problems, l.unwritten(o.dir))
 		if names := o.last.needless(o); len(names) > 0 {
 			problems = append(problems, fmt.Errorf("after clean there is left %v of %s", names, o))
 		}
 	}
 	if l.database != nil {
-		problems = append(problems, l.database.unwritten(secrets))
+		dump, err := l.database.Command("pg_dump", "-h", l.database.Dir, "-p", fmt.Sprint(l.database.Port), "-U", "postgres", l.database.name).Output()
+		problems = append(problems, err, l.unsaid("the database", dump))
 	}
 	if err := errors.Join(problems...); err != nil {
 		return fmt.Errorf("in the end:\n%w", err)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -24,7 +23,7 @@ type look struct {
 	manifest *load.Manifest    // nil: there is none
 	rows     map[int64][]read  // by id: more than one only in a child output
 	ids      map[string]idset.Set
-	rejected map[int64]bool    // results that are among the dead letters
+	rejected map[string]bool   // results that are among the dead letters
 	stored   map[string]stored // the rows of a table, by id and position
 	marked   bool              // _SUCCESS is there
 }
@@ -40,10 +39,10 @@ type stored struct{ version, run, content string }
 
 // lookAt reads what lies at an output now. What is wrong with it in itself is the error.
 func (d *definition) lookAt(o *output) (l *look, err error) {
-	l = &look{files: map[string][]byte{}, rows: map[int64][]read{}, ids: map[string]idset.Set{}, rejected: map[int64]bool{}, stored: map[string]stored{}}
+	l = &look{files: map[string][]byte{}, rows: map[int64][]read{}, ids: map[string]idset.Set{}, rejected: map[string]bool{}, stored: map[string]stored{}}
 	switch {
 	case o.dsn != "":
-		if err := l.table(d, o); err != nil || l.manifest == nil {
+		if err := l.table(d.zone, o); err != nil || l.manifest == nil {
 			return l, err
 		}
 	default:
@@ -62,7 +61,8 @@ func (d *definition) lookAt(o *output) (l *look, err error) {
 	}
 	for name, data := range l.files {
 		if strings.HasPrefix(name, load.RejectsFolder+"/") || name == load.FileRejectsName(o.name) {
-			l.reject(data)
+			letters, _ := readLines(data) // what is cut rejects nobody
+			l.reject(letters)
 		}
 	}
 	if l.manifest == nil {
@@ -110,15 +110,10 @@ func readFiles(folder string) (map[string][]byte, error) {
 	return files, err
 }
 
-// reject notes the results of dead letters, which are lines of JSON.
-func (l *look) reject(letters []byte) {
-	for line := range bytes.Lines(letters) {
-		var letter struct {
-			ID int64 `json:"result_id"`
-		}
-		if json.Unmarshal(line, &letter) == nil {
-			l.rejected[letter.ID] = true
-		}
+// reject notes the results of dead letters.
+func (l *look) reject(letters []row) {
+	for _, letter := range letters {
+		l.rejected[fmt.Sprint(letter["result_id"])] = true
 	}
 }
 
@@ -188,12 +183,7 @@ func (l *look) add(p load.Part, rows []row, o *output) error {
 
 // keyOf is the column that holds the id.
 func keyOf(columns []load.Column) string {
-	for _, c := range columns {
-		if c.From == "result_id" {
-			return c.Name
-		}
-	}
-	return ""
+	return columns[slices.IndexFunc(columns, func(c load.Column) bool { return c.From == "result_id" })].Name
 }
 
 // needless are the files that a manifest does not need: data, id sets and dead letters of no

@@ -67,7 +67,7 @@ func TestEndsAreChecked(t *testing.T) {
 
 // TestSecretIsFound looks for the key in every spelling.
 func TestSecretIsFound(t *testing.T) {
-	key := secrets{"k/5f2a9c1177+=4%z"}
+	key := &life{key: "k/5f2a9c1177+=4%z"}
 	for text, want := range map[string]bool{
 		"nothing": false, "fs_api_key=k/5f2a9c1177+=4%z": true, "k%2F5f2a9c1177%2B%3D4%25z": true, "…5f2a9c1177+=4…": true,
 	} {

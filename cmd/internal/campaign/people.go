@@ -50,7 +50,7 @@ func newPeople(random *rand.Rand, clock *clock, json bool, now time.Time) *peopl
 	p.form = formservice.NewForm(formName, p.items[:len(p.items)-p.late], nil)
 	p.form.Metas = []string{"result_status", "date_start", "date_finish", "date_update", "user_ip"}
 	for range p.amount() {
-		date := p.date(now)
+		date := p.date(now, 0)
 		r := p.newResult(date)
 		if chance(random, 10) { // it was edited
 			date = date.Add(time.Duration(random.Int64N(int64(wall(now, p.zone).Sub(date)) + 1)))
@@ -65,15 +65,8 @@ func newPeople(random *rand.Rand, clock *clock, json bool, now time.Time) *peopl
 // amount is how many results there are at first: often about as many as fill a
 // page, sometimes none.
 func (p *people) amount() int {
-	switch p.random.IntN(10) {
-	case 0:
-		return p.random.IntN(3)
-	case 1, 2, 3:
-		return p.random.IntN(30)
-	case 4, 5:
-		return 98 + p.random.IntN(6)
-	}
-	return 60 + p.random.IntN(320)
+	few, page, many := p.random.IntN(30), 98+p.random.IntN(6), 60+p.random.IntN(320)
+	return pick(p.random, few/10, few, few, few, page, page, many, many, many, many)
 }
 
 func newItems(random *rand.Rand) []formservice.Item {
@@ -111,7 +104,7 @@ func (p *people) change(now time.Time, m manners) {
 	acts := []func(){insert, insert, insert}
 	if ids := p.ids(); len(ids) > 0 {
 		r, _ := p.form.Get(ids[p.random.IntN(len(ids))]) // it is there
-		edit, move := func() { p.answer(&r); p.put(r) }, func() { p.move(r, now, m) }
+		edit, move := func() { p.answer(&r); p.put(r) }, func() { p.finish(r, p.date(now, 50), m) }
 		acts = append(acts, edit, edit, edit)
 		if m.move {
 			acts = append(acts, move, move, move)
@@ -132,20 +125,7 @@ func (p *people) insert(now time.Time) {
 	if p.late > 0 && chance(p.random, 30) {
 		p.late-- // a new question was put to the form
 	}
-	date := wall(now, p.zone).Add(-time.Duration(p.random.IntN(7200)) * time.Second)
-	if chance(p.random, 30) {
-		date = p.date(now)
-	}
-	p.put(p.newResult(date))
-}
-
-// move gives a result another date: it is finished, or the date is set anew.
-func (p *people) move(r formservice.Result, now time.Time, m manners) {
-	date := p.date(now)
-	if r.Date().IsZero() || chance(p.random, 50) {
-		date = wall(now, p.zone).Add(-time.Duration(p.random.IntN(7200)) * time.Second)
-	}
-	p.finish(r, date, m)
+	p.put(p.newResult(p.date(now, 70)))
 }
 
 // finish gives a result a date, if it may have that.
@@ -154,7 +134,7 @@ func (p *people) finish(r formservice.Result, date time.Time, m manners) {
 		return
 	}
 	r.SetMeta("result_status", "Complete")
-	r.SetMeta("date_finish", stamp(date))
+	p.setDate(&r, "date_finish", date)
 	p.put(r)
 }
 
@@ -175,9 +155,13 @@ func (p *people) compensate(m manners) {
 	}
 }
 
-// date is a moment of the past as the account's clock shows it; many share a
-// day, some a second, and some lie at a bound.
-func (p *people) date(now time.Time) time.Time {
+// date is a moment of the past as the account's clock shows it, in recent of a hundred cases
+// of the last two hours. Of the others many share a day, some a second, and some lie at a
+// bound.
+func (p *people) date(now time.Time, recent int) time.Time {
+	if chance(p.random, recent) {
+		return wall(now, p.zone).Add(-time.Duration(p.random.IntN(7200)) * time.Second)
+	}
 	span := now.Sub(p.begin)
 	at := p.begin.Add(time.Duration(p.random.Int64N(int64(span))))
 	if chance(p.random, 20) {
@@ -198,21 +182,31 @@ func (p *people) newResult(date time.Time) formservice.Result {
 	switch n := p.random.IntN(100); {
 	case n < 4 && p.undated:
 	case n < 12:
-		r.SetMeta("date_start", stamp(date))
-		if n < 8 {
+		p.setDate(&r, "date_start", date)
+		if n < 8 && !p.json { // which knows no empty dates
 			r.SetMeta("date_finish", "")
 		}
 	default:
 		r.SetMeta("result_status", "Complete")
-		r.SetMeta("date_start", stamp(date.Add(-time.Duration(p.random.IntN(600))*time.Second)))
-		r.SetMeta("date_finish", stamp(date))
+		p.setDate(&r, "date_start", date.Add(-time.Duration(p.random.IntN(600))*time.Second))
+		p.setDate(&r, "date_finish", date)
 	}
 	r.SetMeta("user_ip", "198.51.100."+strconv.Itoa(p.random.IntN(256)))
 	p.answer(&r)
 	return r
 }
 
-// answer fills in the form anew.
+// setDate sets a date of a result. What clocks leave out is moved where the JSON generation
+// is asked, as it does.
+func (p *people) setDate(r *formservice.Result, id string, date time.Time) {
+	if p.json {
+		date = wall(formservice.Instant(date, p.zone), p.zone)
+	}
+	r.SetMeta(id, stamp(date))
+}
+
+// answer fills in the form anew. Both generations are to show the same: an answer without a
+// choice is an empty one by the JSON generation.
 func (p *people) answer(r *formservice.Result) {
 	r.Items = nil
 	for _, it := range p.items[:len(p.items)-p.late] {
@@ -233,6 +227,9 @@ func (p *people) answer(r *formservice.Result) {
 			}
 		case !chance(p.random, 3):
 			a.Values = []string{p.value(it.Type)}
+		}
+		if p.json && len(a.Values) == 0 && several(it.Type) {
+			a.Values = []string{""}
 		}
 		r.Items = append(r.Items, a)
 	}

@@ -52,30 +52,25 @@ type report struct {
 // arguments are those of a step's command line.
 func (l *life) arguments(s *step, report string) []string {
 	args := strings.Fields(s.kind)
-	switch s.kind {
-	case stepReset:
-		args = append(args, l.file(), "--yes")
-	case stepRange:
-		args = append(args[:1], l.file(), "--from", stamp(s.span.From), "--to", stamp(s.span.To))
-	default:
-		args = append(args, l.file())
+	if s.kind == stepRange {
+		args = []string{stepRun, "--from", stamp(s.span.From), "--to", stamp(s.span.To)}
 	}
 	if s.reads() {
 		args = append(args, "--report", report, "--progress", "off")
 	}
-	return append(args, "--log-format", "json")
+	return append(args, "--log-format", "json", l.file())
 }
 
 // perform performs a step to its end.
 func (l *life) perform(s *step) (*process, error) {
 	report := filepath.Join(l.dir, "report.json")
 	_ = os.Remove(report) // or there is none
+	p := &process{start: l.people.at, began: l.now}
 	if err := os.WriteFile(l.file(), []byte(l.def.text(l.service.URL, l.bucket)), 0o600); err != nil {
-		return nil, err
+		return p, err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	p := &process{start: l.people.at, began: l.now}
 	p.cmd = exec.CommandContext(ctx, l.program, l.arguments(s, report)...) //nolint:gosec // the program that main built
 	p.cmd.Dir, p.cmd.Stdout, p.cmd.Stderr, p.cmd.Env = l.dir, &p.stdout, &p.stderr, l.environment(s)
 	sky := s.weather
@@ -83,13 +78,19 @@ func (l *life) perform(s *step) (*process, error) {
 	l.service.expect(sky)
 	began := time.Now()
 	if err := p.cmd.Start(); err != nil {
-		return nil, err
+		return p, err
 	}
 	if s.signal != 0 && s.stopAt == 0 {
 		timer := time.AfterFunc(s.stopAfter, func() { p.stop(s.signal) })
 		defer timer.Stop()
 	}
-	err := p.wait()
+	err := p.cmd.Wait()
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		err, p.code = nil, exit.ExitCode()
+		if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+			p.code = 128 + int(status.Signal()) // as a shell tells it
+		}
+	}
 	if ctx.Err() != nil {
 		err = fmt.Errorf("%v did not end within %s", p.cmd.Args, patience)
 	}
@@ -146,29 +147,12 @@ func (p *process) stop(s syscall.Signal) {
 	}
 }
 
-// wait waits for the end of a process that was started.
-func (p *process) wait() error {
-	err := p.cmd.Wait()
-	exit, ok := errors.AsType[*exec.ExitError](err)
-	if !ok {
-		return err
-	}
-	p.code = exit.ExitCode()
-	if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
-		p.code = 128 + int(status.Signal()) // as a shell tells it
-	}
-	return nil
-}
-
 // killed tells whether SIGKILL ended the process.
 func (p *process) killed() bool { return p.code == 137 }
 
-// secrets are what nobody may find anywhere: the API key and a password.
-type secrets []string
-
-// unsaid makes sure that a text holds no secret in any spelling.
-func (s secrets) unsaid(place string, text []byte) error {
-	for _, secret := range s {
+// unsaid makes sure that a text holds no secret in any spelling: the API key or a password.
+func (l *life) unsaid(place string, text []byte) error {
+	for _, secret := range []string{l.key, needs.PostgresPassword} {
 		if core := secret[2:12]; bytes.Contains(text, []byte(core)) { // which nothing escapes
 			return fmt.Errorf("%s holds a secret", place)
 		}
@@ -177,10 +161,10 @@ func (s secrets) unsaid(place string, text []byte) error {
 }
 
 // unwritten makes sure that no file below a folder holds a secret.
-func (s secrets) unwritten(folder string) error {
+func (l *life) unwritten(folder string) error {
 	files, err := readFiles(folder)
 	for name, data := range files {
-		err = errors.Join(err, s.unsaid(filepath.Join(folder, name), data))
+		err = errors.Join(err, l.unsaid(filepath.Join(folder, name), data))
 	}
 	return err
 }

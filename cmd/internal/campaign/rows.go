@@ -48,31 +48,19 @@ func readRows(name string, data []byte, columns []load.Column, zone *time.Locati
 
 // readLines reads NDJSON.
 func readLines(data []byte) (rows []row, err error) {
-	if len(data) > 0 && data[len(data)-1] != '\n' {
-		return nil, errors.New("the last line has no end")
-	}
-	for line := range bytes.Lines(data) {
-		r := row{}
-		if err := decode(line, &r); err != nil {
-			return nil, fmt.Errorf("line %d: %w", len(rows)+1, err)
-		}
-		r.tidy()
-		rows = append(rows, r)
-	}
-	return rows, nil
-}
-
-// decode reads one value of JSON and nothing else. Numbers stay as they are written.
-func decode(data []byte, into any) error {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
-	err := d.Decode(into)
-	if err == nil {
-		if _, more := d.Token(); !errors.Is(more, io.EOF) {
-			err = errors.New("something follows the JSON")
+	for err == nil {
+		r := row{}
+		if err = d.Decode(&r); err == nil {
+			r.tidy()
+			rows = append(rows, r)
 		}
 	}
-	return err
+	if ends := bytes.Count(data, []byte("\n")); !errors.Is(err, io.EOF) || ends != len(rows) {
+		return nil, fmt.Errorf("row %d of %d lines: %w", len(rows)+1, ends, err)
+	}
+	return rows, nil
 }
 
 // tidy makes numbers texts, and leaves null out.
@@ -135,7 +123,7 @@ func joined(values []any) string {
 
 // table reads a table of PostgreSQL as if it were a dataset, with a part for each that the
 // server knows of. What it holds of results that vanished is in stored alone.
-func (l *look) table(d *definition, o *output) error {
+func (l *look) table(zone *time.Location, o *output) error {
 	ctx := context.Background()
 	c, err := pgx.Connect(ctx, o.dsn)
 	if err != nil {
@@ -164,18 +152,15 @@ func (l *look) table(d *definition, o *output) error {
 			Part load.Part
 			IDs  []byte
 		}
-		Rejects []struct {
-			ID int64 `json:"result_id"`
-		}
-		Rows []row
+		Rejects, Rows []row
 	}
-	if err := decode(text, &all); err != nil || all.Manifest == nil {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	if err := d.Decode(&all); err != nil || all.Manifest == nil {
 		return err
 	}
 	l.manifest, l.marked = all.Manifest, true
-	for _, letter := range all.Rejects {
-		l.rejected[letter.ID] = true
-	}
+	l.reject(all.Rejects)
 	if o.explode != "" { // its manifest counts results
 		l.manifest.Rows = 0
 	}
@@ -190,7 +175,7 @@ func (l *look) table(d *definition, o *output) error {
 	}
 	for _, r := range all.Rows {
 		r.tidy()
-		r.stamp(l.manifest.Schema, d.zone)
+		r.stamp(l.manifest.Schema, zone)
 		run, _ := r["run_id"].(string)
 		version, vanished := fmt.Sprint(r["xmin"], r["loaded_at"], run), r["deleted_at"] != nil
 		for _, extra := range []string{"xmin", "loaded_at", "run_id"} {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"log"
 	"net/http"
@@ -63,15 +62,11 @@ type bucket struct {
 	folder string // where the server keeps the bucket's objects, as files of their names
 }
 
-func newBucket(server *needs.S3) (*bucket, error) {
-	target, err := url.Parse(server.URL)
-	if err != nil {
-		return nil, err
-	}
+func newBucket(server *needs.S3) *bucket {
 	proxy := &httputil.ReverseProxy{
 		Transport: &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 64}, ErrorLog: log.New(io.Discard, "", 0),
 		Rewrite: func(r *httputil.ProxyRequest) {
-			r.SetURL(target)
+			r.SetURL(&url.URL{Scheme: "http", Host: server.Address})
 			r.Out.Host = r.In.Host // it is signed
 		},
 	}
@@ -83,7 +78,7 @@ func newBucket(server *needs.S3) (*bucket, error) {
 		whole := r.Clone(context.WithoutCancel(r.Context()))
 		whole.Body, whole.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 		proxy.ServeHTTP(w, whole)
-	})}, nil
+	})}
 }
 
 // database is a database of one life's own on a real PostgreSQL server.
@@ -92,13 +87,8 @@ type database struct {
 	name string
 }
 
-// dsn is how formetl connects.
+// dsn is how formetl connects, and the life that looks at what it wrote.
 func (d *database) dsn() string { return d.DSN(d.name, "sslmode=disable") }
-
-// own is how the life looks at it, with all rights.
-func (d *database) own() string {
-	return fmt.Sprintf("host=%s port=%d user=postgres dbname=%s", d.Dir, d.Port, d.name)
-}
 
 // drain waits until the server is done with the connections of a dead process: what it
 // began to commit may be committed yet.
@@ -110,13 +100,4 @@ func (d *database) drain() error {
 		}
 	}
 	return errors.New("connections of a process that ended stay with the server")
-}
-
-// unwritten makes sure that nothing in the database holds a secret.
-func (d *database) unwritten(secrets secrets) error {
-	dump, err := d.Command("pg_dump", "-h", d.Dir, "-p", fmt.Sprint(d.Port), "-U", "postgres", d.name).Output()
-	if err != nil {
-		return err
-	}
-	return secrets.unsaid("the database", dump)
 }

@@ -72,9 +72,8 @@ func (c *clock) mayJump(percent int) {
 // weather is what a process meets at the service.
 type weather struct {
 	seed     uint64
-	storm    float64 // share of requests that go wrong
-	outage   formservice.Fault
-	outageAt int         // the request that it begins at, 0 for none
+	storm    float64     // share of requests that go wrong
+	outageAt int         // the request from which on all go wrong, 0 for none
 	before   func(n int) // what happens before the request with this number is answered
 }
 
@@ -137,7 +136,7 @@ func (s *service) decide(q formservice.Request) formservice.Fault {
 	sky, n := s.weather, s.arrived
 	s.mu.Unlock()
 	if sky.outageAt > 0 && n >= sky.outageAt {
-		return sky.outage
+		return pick(source(sky.seed, 0), formservice.FaultBusy, formservice.FaultHTML, formservice.FaultReset)
 	}
 	random := source(sky.seed, 1<<32+uint64(q.Number)) //nolint:gosec // counted from 1
 	if random.Float64() >= sky.storm {

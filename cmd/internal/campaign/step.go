@@ -16,7 +16,7 @@ const (
 	stepFull  = "run --full"
 	stepRange = "run --from --to"
 	stepClean = "clean"
-	stepReset = "state reset"
+	stepReset = "state reset --yes"
 )
 
 // step is one process and what it meets.
@@ -52,9 +52,6 @@ func (s *step) cloudy() bool { return s.storm > 0 || s.outageAt > 0 }
 // changed tells whether results change while the step reads them.
 func (s *step) changed() bool { return len(s.changes) > 0 || s.restless }
 
-// calm is a step that nobody disturbs.
-func calm(kind string) *step { return &step{kind: kind, wait: time.Hour} }
-
 // newStep chooses what comes next.
 func (l *life) newStep(random *rand.Rand) *step {
 	s := &step{kind: stepRun, wait: time.Duration(1+random.IntN(pick(random, 2*60, 30*60))) * time.Minute}
@@ -66,7 +63,7 @@ func (l *life) newStep(random *rand.Rand) *step {
 		s.kind = stepFull
 	case n < 24 || n < 60 && len(l.def.narrowed) > 0:
 		s.kind = stepRange
-		s.span.From = l.people.date(l.now).Truncate(time.Duration(pick(random, 1, 3600, 86400)) * time.Second)
+		s.span.From = l.people.date(l.now, 0).Truncate(time.Duration(pick(random, 1, 3600, 86400)) * time.Second)
 		if chance(random, 50) { // perhaps behind all that was read before
 			s.span.From = wall(l.now.Add(time.Duration(random.Int64N(int64(s.wait)))), l.people.zone)
 		}
@@ -95,7 +92,6 @@ func (s *step) disturb(random *rand.Rand, tables bool) {
 	}
 	if chance(random, 8) {
 		s.outageAt = 1 + random.IntN(25)
-		s.outage = pick(random, formservice.FaultBusy, formservice.FaultHTML, formservice.FaultReset)
 	}
 	switch n := random.IntN(100); {
 	case n < 18:

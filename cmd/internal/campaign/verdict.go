@@ -10,7 +10,6 @@ import (
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/load/loadtest/needs"
 )
 
 // settle is how far a range without an end stays behind the clock.
@@ -18,8 +17,7 @@ const settle = time.Minute
 
 // judge tells what is wrong after a step.
 func (l *life) judge(s *step, p *process) error {
-	secrets := secrets{l.key, needs.PostgresPassword}
-	if err := errors.Join(l.mayEnd(s, p), secrets.unsaid("standard output", p.stdout.Bytes()), secrets.unsaid("standard error", p.stderr.Bytes())); err != nil {
+	if err := errors.Join(l.mayEnd(s, p), l.unsaid("standard output", p.stdout.Bytes()), l.unsaid("standard error", p.stderr.Bytes())); err != nil {
 		return err
 	}
 	return l.follow(s, p)
