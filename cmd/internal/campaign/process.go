@@ -142,8 +142,9 @@ func (l *life) meets(s *step, p *process) func(n int) {
 
 // stop sends the process a signal, unless it has ended.
 func (p *process) stop(s syscall.Signal) {
-	if p.cmd.Process.Signal(s) == nil {
-		p.stopped.Store(true)
+	p.stopped.Store(true) // before, because it may end at once
+	if p.cmd.Process.Signal(s) != nil {
+		p.stopped.Store(false)
 	}
 }
 
