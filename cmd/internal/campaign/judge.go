@@ -171,6 +171,10 @@ func (j *judge) differs(read []read, s state) string {
 func (j *judge) holds(p load.Part, s state) bool {
 	is := j.after.manifest.Range
 	switch {
+	case j.o.dataset() && p.Undated && !s.date.IsZero():
+		// The results without a date keep what no other part holds: what got its date while
+		// the run read, or lies outside the range of a run that reads no more than that.
+		return s.from >= j.start || !j.follows && !slices.ContainsFunc(j.ranges, func(r reading) bool { return r.Holds(s.date) })
 	case j.o.dataset():
 		return p.Undated == s.date.IsZero() && windowOf(p).Holds(s.date)
 	case s.date.IsZero():
