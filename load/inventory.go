@@ -63,18 +63,9 @@ func TakeInventory(ctx context.Context, s Store, m *Manifest) (i Inventory, err 
 	return i, nil
 }
 
-// Sound divides parts into sound ones and those that the inventory found damaged.
-func (i Inventory) Sound(parts []Part) (sound []Part, damaged []DamagedPart) {
-	found := make(map[string]DamagedPart, len(i.Damaged))
-	for _, p := range i.Damaged {
-		found[p.Path] = p
-	}
-	for _, p := range parts {
-		if d, ok := found[p.Path]; ok {
-			damaged = append(damaged, d)
-		} else {
-			sound = append(sound, p)
-		}
-	}
-	return sound, damaged
+// Sound returns those of parts that the inventory did not find damaged.
+func (i Inventory) Sound(parts []Part) []Part {
+	return slices.DeleteFunc(slices.Clone(parts), func(p Part) bool {
+		return slices.ContainsFunc(i.Damaged, func(d DamagedPart) bool { return d.Path == p.Path })
+	})
 }

@@ -95,6 +95,31 @@ func TestFeedThatDoesNotTell(t *testing.T) {
 	}
 }
 
+// TestUndatedBehindManyChanges: where more results changed than the service lists, the results
+// without a date lie neither in the lookback nor before it, and are read again.
+func TestUndatedBehindManyChanges(t *testing.T) {
+	s := newStamped(t)
+	s.service.SetFaults("page-cap=7")
+	s.insert(4000, "")
+	s.insert(4001, "")
+	run := func() {
+		t.Helper()
+		if _, err := pipelines.Run(t.Context(), s.definition(), s.o); err != nil {
+			t.Fatal(err)
+		}
+		s.checkDataset("days", pipelinestest.Truth(s.form, func(r formservice.Result) bool { return pipelinestest.Date(r) == "" || s.due(r) }))
+	}
+	run()
+	s.later(func() {
+		s.change(4001, "edited")
+		for id := range int64(150) {
+			s.clock = s.clock.Add(time.Second)
+			s.insert(20_000+id, s.clock.Format(formservice.WallTime))
+		}
+	})
+	run()
+}
+
 // TestClockSetBackFar: a clock that is set back by more than the margin hides edits
 // until a new result shows it.
 func TestClockSetBackFar(t *testing.T) {

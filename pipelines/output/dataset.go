@@ -152,15 +152,6 @@ func (o *dataset) stage(ctx context.Context, s *reconcile.Snapshot) error {
 	return nil
 }
 
-// damaged returns an error if parts that this run kept do not match the manifest.
-func (o *dataset) damaged() error {
-	_, kept := o.snapshot.Replaced.Divide(o.manifest)
-	if _, damaged := o.inventory.Sound(kept); len(damaged) > 0 {
-		return damagedParts(o.Path, damaged, func(flags string) string { return o.job.Def.Command("run", flags) })
-	}
-	return nil
-}
-
 // deadLetters returns the objects with the dead letters of the parts: the results that were
 // rejected in their windows. It notes each object's digest in its part.
 func (o *dataset) deadLetters(parts []*outputPart) (letters []load.PartObject, err error) {
@@ -235,7 +226,7 @@ func (o *dataset) reuse(ctx context.Context, replaced []load.Part, fresh []load.
 	if o.job.Full {
 		return load.ReuseParts(nil, fresh), nil
 	}
-	sound, _ := o.inventory.Sound(replaced)
+	sound := o.inventory.Sound(replaced)
 	r := load.ReuseParts(sound, fresh)
 	changed, err := o.changedBytes(ctx, sound, r.Parts)
 	if err != nil || len(changed) == 0 {

@@ -300,7 +300,7 @@ func (s *Set) Commit(ctx context.Context, snapshot *reconcile.Snapshot, recorded
 		return err
 	}
 	s.writeCodebooks(ctx, snapshot.Schema)
-	return s.outcome(ctx)
+	return s.failures()
 }
 
 // publish records the commits of all outputs and carries them out. After the first record, no
@@ -353,22 +353,6 @@ func (s *Set) each(ctx context.Context, do func(context.Context, output) error) 
 		}
 	}
 	return nil
-}
-
-// outcome returns the error of a run that has committed what it could: an
-// *OutputsError of the failed outputs, or nil. A committed dataset also counts
-// as failed if its kept parts do not match its manifest.
-func (s *Set) outcome(ctx context.Context) error {
-	for _, out := range s.committed() {
-		if c, ok := out.(continued); ok {
-			if err := c.set().damaged(); err != nil {
-				_ = s.setAside(ctx, out.at(), err) // the commits of the other outputs stay
-			}
-		}
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.failures()
 }
 
 // failures returns an *OutputsError of the outputs that failed, or nil if none failed.

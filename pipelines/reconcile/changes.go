@@ -54,8 +54,9 @@ type Changes struct {
 	// Continues tells whether the datasets hold everything but Named.
 	Continues bool
 	// AllStale is set if the service sorts and it is still not known what changed.
-	// Then every part may be stale.
-	AllStale bool
+	// Then every part may be stale. UndatedStale is set if that holds for the results without a
+	// date alone.
+	AllStale, UndatedStale bool
 	// Counted is the service's count of all results that the datasets should hold. The count
 	// was asked for before the feed of changes. So a new result in the count is in the feed
 	// too, and cannot hide that another result was deleted.
@@ -202,7 +203,8 @@ func (s *Changes) take(feed *extract.Feed, manifests []*load.Manifest, known boo
 }
 
 // askOlder asks what changed of the results before the lookback, because more results
-// changed in all than the service lists. The lookback itself is read.
+// changed in all than the service lists. The lookback itself is read, and the results without a
+// date that the datasets hold.
 func (s *Changes) askOlder(ctx context.Context, f reading.Form, since ChangesSince, failed *extract.FeedError, back func(time.Time) time.Time, now time.Time) error {
 	s.Reason = failed.Problem
 	s.state.KnownTo, s.state.Known = load.Wall(extract.Earlier(failed.Newest, now)), nil
@@ -211,8 +213,12 @@ func (s *Changes) askOlder(ctx context.Context, f reading.Form, since ChangesSin
 		// The second of the newest changes is long over.
 		s.state.KnownFrom = load.Wall(s.state.KnownTo.Add(time.Second))
 	}
-	if s.base.KnownTo.IsZero() || !since.Continues || since.Lookback.From.IsZero() {
-		return nil // nothing was known before, or everything is read
+	if s.base.KnownTo.IsZero() || !since.Continues {
+		return nil // nothing was known before
+	}
+	s.UndatedStale = true // they lie neither in the lookback nor before it
+	if since.Lookback.From.IsZero() {
+		return nil // all results with a date are read
 	}
 	older := reading.Query(f.Def.Extract)
 	older.Window.To = since.Lookback.From

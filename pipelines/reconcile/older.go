@@ -27,7 +27,7 @@ func (c *Reconciler) rereadStale(ctx context.Context) error {
 			return nil
 		}
 		c.compared = c.compared.Union(ids)
-		if err := c.readConcerned(ctx, nil, ids, nil, "a result of it has another date now"); err != nil {
+		if err := c.readConcerned(ctx, nil, ids, stale{}, "a result of it has another date now"); err != nil {
 			return err
 		}
 		if err := c.rereadDuplicates(ctx); err != nil {
@@ -122,28 +122,41 @@ func (c *Reconciler) readStale(ctx context.Context) error {
 	return c.readConcerned(ctx, named, idsOf(named), c.staleBefore(ctx), "a result of it changed, or it is damaged")
 }
 
-// staleBefore returns the spans that are stale whatever the service named: those of
-// damaged parts. If too much changed to know which parts are stale, it returns all parts.
-func (c *Reconciler) staleBefore(ctx context.Context) (spans []extract.Window) {
+// stale is what of the datasets has to be read again.
+type stale struct {
+	spans   []extract.Window
+	undated bool // the results without a date too
+}
+
+func (s *stale) add(p load.Part) {
+	if p.Undated {
+		s.undated = true
+	} else {
+		s.spans = append(s.spans, windowOf(p))
+	}
+}
+
+// staleBefore returns what is stale whatever the service named: damaged parts. If too much changed
+// to know which parts are stale, it returns all parts of which that is not known.
+func (c *Reconciler) staleBefore(ctx context.Context) (s stale) {
 	for _, d := range c.Parts.Datasets() {
 		for _, p := range d.Damaged {
 			c.Reader.Log.LogAttrs(ctx, slog.LevelWarn, "a part is missing or has another size; it is made again", slog.String("part", p.Path))
-			if !p.Undated {
-				spans = append(spans, windowOf(p))
+			s.add(p)
+		}
+	}
+	if c.Changes == nil {
+		return s
+	}
+	for _, m := range wholeOf(c.Parts) {
+		_, kept := c.Replaced().Divide(m)
+		for _, p := range kept {
+			if c.Changes.AllStale || c.Changes.UndatedStale && p.Undated {
+				s.add(p)
 			}
 		}
 	}
-	if c.Changes != nil && c.Changes.AllStale {
-		for _, m := range wholeOf(c.Parts) {
-			_, kept := c.Replaced().Divide(m)
-			for _, p := range kept {
-				if !p.Undated {
-					spans = append(spans, windowOf(p))
-				}
-			}
-		}
-	}
-	return spans
+	return s
 }
 
 func windowOf(p load.Part) extract.Window { return extract.Window{From: p.From.Time, To: p.To.Time} }
@@ -162,33 +175,29 @@ func (c *Reconciler) readNamed(ctx context.Context, named []extract.Change) erro
 	if err := c.readAgain(ctx, windows, why, c.Reader.Forget); err != nil {
 		return err
 	}
-	return c.readConcerned(ctx, named, ids, nil, why)
+	return c.readConcerned(ctx, named, ids, stale{}, why)
 }
 
-// readConcerned reads spans and the parts that hold one of the ids. It also reads the spans in
+// readConcerned reads what is stale and the parts that hold one of the ids. It also reads the spans in
 // which the results named as changed probably are now. The date by which the service filters
 // is not known. So the service is asked whether a result is in such a span if a part elsewhere
 // holds the result, because it may have stayed there.
-func (c *Reconciler) readConcerned(ctx context.Context, named []extract.Change, ids idset.Set, spans []extract.Window, why string) error {
+func (c *Reconciler) readConcerned(ctx context.Context, named []extract.Change, ids idset.Set, s stale, why string) error {
 	hits, err := c.Parts.Holding(ctx, ids, c.Replaced())
 	if err != nil {
 		return err
 	}
-	held, undated := idset.Set{}, false
+	held := idset.Set{}
 	for _, h := range hits {
 		held = held.Union(h.IDs)
-		if h.Undated {
-			undated = true
-		} else {
-			spans = append(spans, windowOf(h.Part))
-		}
+		s.add(h.Part)
 	}
 	for _, change := range named {
 		if !c.Changes.Continues || len(change.Dates) == 0 {
 			continue // without a date no span is known; otherwise the run reads all time of the dataset
 		}
 		at, ok := c.placeOf(change.Dates[0])
-		if !ok || slices.Contains(spans, at) {
+		if !ok || slices.Contains(s.spans, at) {
 			continue
 		}
 		if held.Contains(change.ID) {
@@ -200,9 +209,9 @@ func (c *Reconciler) readConcerned(ctx context.Context, named []extract.Change, 
 				continue
 			}
 		}
-		spans = append(spans, at)
+		s.spans = append(s.spans, at)
 	}
-	if err := c.readOlder(ctx, spans, why); err != nil || !undated || c.wantsUndated() {
+	if err := c.readOlder(ctx, s.spans, why); err != nil || !s.undated || c.wantsUndated() {
 		return err
 	}
 	return c.readKnownUndated(ctx)

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/definition"
-	"github.com/formetl/formetl/pipelines/output"
 )
 
 // remedy is what mends a problem that Verify found. The runs stand in ascending order: byFullRun
@@ -92,7 +92,7 @@ func (o *Verified) finish(def *definition.Definition) {
 	case o.mend == byFullRun:
 		runs = []string{full}
 	default:
-		runs = spareFiles(def, o.damaged, output.ReadAgain(o.damaged))
+		runs = spareFiles(def, o.damaged, readAgain(o.damaged))
 	}
 	for _, flags := range runs {
 		o.Commands = append(o.Commands, def.Command("run", flags))
@@ -115,6 +115,42 @@ func spareFiles(def *definition.Definition, damaged []load.Part, runs []string) 
 		return []string{""}
 	}
 	return runs
+}
+
+// readAgain returns, for each run that is needed to replace parts, the command-line flags of its
+// range. A part without a bound of time needs --full, because no range includes it.
+func readAgain(parts []load.Part) []string {
+	var spans []load.Range
+	for _, p := range parts {
+		if p.Undated || p.From.IsZero() || p.To.IsZero() {
+			return []string{full}
+		}
+		spans = append(spans, load.Range{From: p.From, To: p.To})
+	}
+	slices.SortFunc(spans, func(a, b load.Range) int { return a.From.Compare(b.From.Time) })
+	var joined []load.Range
+	for _, s := range spans {
+		if last := len(joined) - 1; last >= 0 && !s.From.After(joined[last].To.Time) {
+			if joined[last].To.Before(s.To.Time) {
+				joined[last].To = s.To
+			}
+			continue
+		}
+		joined = append(joined, s)
+	}
+	flags := make([]string, len(joined))
+	for i, s := range joined {
+		flags[i] = fmt.Sprintf("--from %s --to %s", flagTime(s.From), flagTime(s.To))
+	}
+	return flags
+}
+
+// flagTime writes a wall-clock time in the form of the flags --from and --to, without a blank.
+func flagTime(t load.WallTime) string {
+	if t.Hour() == 0 && t.Minute() == 0 && t.Second() == 0 {
+		return t.Format(time.DateOnly)
+	}
+	return t.Format("2006-01-02T15:04:05")
 }
 
 // Damaged returns a *definition.Fault of exit code 65 if one of the outputs has problems, else nil.
