@@ -107,9 +107,11 @@ func Given(e definition.Extract, flags RangeFlags) extract.Window {
 }
 
 // Settled returns the time before which results no longer change, as seen at
-// the instant at. It is in the account's wall-clock time.
+// the instant at. It is in the account's wall-clock time. Where clocks went forward within
+// `settle`, it is what they showed before; where they went back, less than they showed since.
 func Settled(def *definition.Definition, at time.Time) time.Time {
-	return load.Wall(at.In(def.Source.Zone)).Add(-def.Extract.Settle)
+	before := load.Wall(at.Add(-def.Extract.Settle).In(def.Source.Zone)).Time
+	return extract.Earlier(before, load.Wall(at.In(def.Source.Zone)).Add(-def.Extract.Settle))
 }
 
 // Behind lowers Complete by how far the service's clock is behind ours. So the watermark never

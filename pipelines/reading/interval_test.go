@@ -74,6 +74,29 @@ func TestDecide(t *testing.T) {
 	}
 }
 
+// TestSettledAtChangesOfClocks: what came in the last minute is not complete, whatever clocks did.
+func TestSettledAtChangesOfClocks(t *testing.T) {
+	zone, err := time.LoadLocation("Europe/Berlin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	def := &definition.Definition{Source: definition.Source{Zone: zone}, Extract: definition.Extract{Settle: time.Minute}}
+	for at, want := range map[string]string{
+		"2026-03-29T01:00:30Z": "2026-03-29 01:59:30", // it was 02:00 thirty seconds ago, and is 03:00:30
+		"2026-03-29T01:01:30Z": "2026-03-29 03:00:30",
+		"2026-10-25T01:00:30Z": "2026-10-25 01:59:30", // it was 03:00 thirty seconds ago, and is 02:00:30
+		"2026-10-25T01:01:30Z": "2026-10-25 02:00:30",
+	} {
+		now, err := time.Parse(time.RFC3339, at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := reading.Settled(def, now).Format(extract.WireTime); got != want {
+			t.Errorf("at %s: %s, want %s", at, got, want)
+		}
+	}
+}
+
 // TestClockSetBack: where the watermark lies after now, a run reads the time before now, and
 // leaves the watermark.
 func TestClockSetBack(t *testing.T) {
