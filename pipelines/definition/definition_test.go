@@ -35,7 +35,12 @@ func testOptions() LoadOptions {
 	return LoadOptions{
 		Formats: testFormats(),
 		Schemes: []string{"s3"},
-		Databases: []DatabaseKind{{Name: "postgres", Schema: "public", CheckNames: func(string, []string) error { return nil }, Address: func(dsn string) (string, error) {
+		Databases: []DatabaseKind{{Name: "postgres", Schema: "public", CheckNames: func(_ string, columns []string) error {
+			if len(slices.Compact(slices.Sorted(slices.Values(columns)))) < len(columns) {
+				return errors.New("a column comes twice")
+			}
+			return nil
+		}, Address: func(dsn string) (string, error) {
 			if strings.Contains(dsn, "broken") {
 				return "", errors.New("it is no connection string")
 			}
@@ -45,6 +50,8 @@ func testOptions() LoadOptions {
 			switch name {
 			case KeyVariable:
 				return canary, true
+			case "PG":
+				return `it's a\b/?+`, true
 			case "EMPTY":
 				return " \n", true
 			case "TWO_LINES":
@@ -365,4 +372,33 @@ func parseSchema(file string, data []byte) (*schemas.Schema, error) {
 		return nil, err
 	}
 	return decodeSchema(doc, root, nil)
+}
+
+// TestConnectionStrings: what references lead to is escaped as its place asks for, and secret. The
+// command of one is not run by all who read the definition.
+func TestConnectionStrings(t *testing.T) {
+	for dsn, want := range map[string]string{
+		"postgres://u:${env:PG}@h/d":               "postgres://u:it%27s%20a%5Cb%2F%3F%2B@h/d",
+		"host=h password=${env:PG} user=${env:PG}": `host=h password='it\'s a\\b/?+' user='it\'s a\\b/?+'`,
+		"${env:PG}": `it's a\b/?+`,
+		"postgres://u:${cmd:pass}@h/d?x=${env:PG}": "",
+	} {
+		o := testOptions()
+		o.WithoutSecrets = want == ""
+		d, err := Parse("p.yaml", []byte(strings.Replace(minimal, "path: out.csv", "{database: postgres, table: a.t, control_schema: own, adopt: true, audit: true, dsn: \""+dsn+"\"}", 1)), o)
+		if err != nil {
+			t.Errorf("%s: %v", dsn, err)
+			continue
+		}
+		db, host := d.Outputs[0].Database, "db.example.com/warehouse"
+		if want == "" {
+			host = "unknown"
+		}
+		if db.DSN.Reveal() != want || d.Outputs[0].Path != "postgres://"+host+"/a.t/" || db.Control != "own" || !db.Adopt || db.SoftDelete || !db.Audit {
+			t.Errorf("%s: %q of %+v", dsn, db.DSN.Reveal(), d.Outputs[0])
+		}
+		if shown := transport.RedactAll("its "+want+"; "+`it's a\b/?+`, d.Secrets()...); strings.Contains(shown, "it's") {
+			t.Errorf("%s: %s is shown", dsn, shown)
+		}
+	}
 }

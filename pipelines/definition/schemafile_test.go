@@ -153,7 +153,7 @@ func roundTrip(t *testing.T, s *schemas.Schema) {
 
 func TestFormatSchema(t *testing.T) {
 	s := &schemas.Schema{
-		Name: "feedback", MaxRejects: 0,
+		Name: "feedback", MaxRejects: 0, MaxColumns: 9,
 		Columns: []schemas.Column{
 			{Name: "result_id", From: schemas.Source{Kind: schemas.FromResultID}, Type: schemas.Type{Kind: schemas.Int64}, Inferred: true},
 			{Name: "no", From: schemas.Source{Kind: schemas.FromItem, ID: "353-0-0"}, Type: schemas.ListOf(schemas.Type{Kind: schemas.String}), Label: "What's \"up\"?\r\n <b>", OnError: schemas.OnErrorSetNull},
@@ -167,6 +167,7 @@ func TestFormatSchema(t *testing.T) {
 name: feedback
 unknown: add
 max_rejects: 0
+max_columns: 9
 empty: keep
 columns:
   - {name: result_id, from: result_id, type: int64}
