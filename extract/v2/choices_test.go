@@ -20,7 +20,7 @@ const latestResults = `{"results":[
   {"id":"7","values":[]},{"id":"8","value":"x"},
   {"id":"9","values":[{"position":0,"value":"https://a.example/1"}]},
   {"id":"41-0","values":[{"position":0,"value":"a"},{"position":1,"value":"b"}]}]},
- {"id":"1","items":[
+ {"id":"1","items":[{"id":"10","values":[{"value":"y"}]},
   {"id":"5","values":[{"position":"0","value":"E-mail"}]},
   {"id":"9","values":[{"position":0,"value":"https://a.example/2"}]},
   {"id":"41-0","values":[{"position":0,"value":"c"},{"position":1,"value":""}]}]}]}`
@@ -80,6 +80,7 @@ func TestChoicesAreSearchedByPosition(t *testing.T) {
 		{"8", extract.OpContains, "x", "search_contains[8]=x"},
 		{"9", extract.OpEquals, "https://a.example/1", "search_equals[9]=https://a.example/1"},
 		{"41-0", extract.OpEnds, "b", "search_ends[41-0]=b"},
+		{"10", extract.OpContains, "x", "search_contains[10]=x"},
 		{"99", extract.OpEquals, "never seen", "search_equals[99]=never seen"},
 		{"result_status", extract.OpEquals, "Unconfirmed", "search_equals[result_status]=Incomplete"},
 		{"result_status", extract.OpEquals, "Failed", "search_equals[result_status]=Failed"},

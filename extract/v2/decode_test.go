@@ -118,6 +118,8 @@ func TestRefusals(t *testing.T) {
 		"two metas":         {inResult(`"score":"1","score":"1"`), transport.FaultWrong, "twice"},
 		"two lists":         {inResult(`"items":[],"items":[]`), transport.FaultWrong, "a second items"},
 		"two values":        {inResult(`"items":[{"id":"1","value":"a","values":[]}]`), transport.FaultWrong, "more than one value"},
+		"two item ids":      {inResult(`"items":[{"id":"1","id":"2","value":"a"}]`), transport.FaultWrong, "a second id in one item"},
+		"two choice values": {inResult(`"items":[{"id":"1","values":[{"value":"a","value":"b"}]}]`), transport.FaultWrong, "a second value in one choice"},
 		"no item id":        {inResult(`"items":[{"value":"a"}]`), transport.FaultWrong, "no id"},
 		"object as meta":    {inResult(`"score":{}`), transport.FaultWrong, "a meta that is"},
 		"object as value":   {inResult(`"items":[{"id":"1","value":{}}]`), transport.FaultWrong, "is an object"},

@@ -35,9 +35,9 @@ func testOptions() LoadOptions {
 	return LoadOptions{
 		Formats: testFormats(),
 		Schemes: []string{"s3"},
-		Databases: []DatabaseKind{{Name: "postgres", Schema: "public", CheckNames: func(_ string, columns []string) error {
-			if len(slices.Compact(slices.Sorted(slices.Values(columns)))) < len(columns) {
-				return errors.New("a column comes twice")
+		Databases: []DatabaseKind{{Name: "postgres", Schema: "public", CheckNames: func(table string, columns []string) error {
+			if strings.HasSuffix(table, "__refused") || len(slices.Compact(slices.Sorted(slices.Values(columns)))) < len(columns) {
+				return errors.New("this is no name here")
 			}
 			return nil
 		}, Address: func(dsn string) (string, error) {
@@ -80,7 +80,7 @@ source:
     max_requests: 5000
 forms: [form1, survey-*, 007]
 exclude: [survey-test]
-state: {path: s3://bucket/state/, s3: {region: eu-west-1}}
+state: {path: s3://bucket/state/, s3: {region: eu-west-1, endpoint: https://s3.example.com}}
 names: label
 extract:
   from: 2026-01-01
@@ -137,7 +137,7 @@ func TestFullDefinition(t *testing.T) {
 	zone, _ := time.LoadLocation("America/Chicago")
 	want := &Definition{
 		File: file, Name: "feedback", Forms: []string{"form1", "survey-*", "007"}, Exclude: []string{"survey-test"},
-		State: "s3://bucket/state/", StateS3: &S3{Region: "eu-west-1"}, Labels: true,
+		State: "s3://bucket/state/", StateS3: &S3{Region: "eu-west-1", Endpoint: "https://s3.example.com"}, Labels: true,
 		Source: Source{
 			BaseURL: "https://fs1.example.com", Account: "acme", Key: transport.NewSecret(canary), Zone: zone,
 			Requests: Requests{Concurrency: 7, PerMinute: 50, PerDay: 10000, Timeout: 45 * time.Second, Retries: 3, Patience: 90 * time.Second, MaxRequests: 5000},
@@ -394,7 +394,7 @@ func TestConnectionStrings(t *testing.T) {
 		if want == "" {
 			host = "unknown"
 		}
-		if db.DSN.Reveal() != want || d.Outputs[0].Path != "postgres://"+host+"/a.t/" || db.Control != "own" || !db.Adopt || db.SoftDelete || !db.Audit {
+		if db.DSN.Reveal() != want || d.Outputs[0].Path != "postgres://"+host+"/a.t/" || db.Control != "own" || !d.Outputs[0].NoCodebook || !db.Adopt || db.SoftDelete || !db.Audit {
 			t.Errorf("%s: %q of %+v", dsn, db.DSN.Reveal(), d.Outputs[0])
 		}
 		if shown := transport.RedactAll("its "+want+"; "+`it's a\b/?+`, d.Secrets()...); strings.Contains(shown, "it's") {

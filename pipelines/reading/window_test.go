@@ -1,10 +1,12 @@
 package reading
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
 
+	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load/idset"
 	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/schemas"
@@ -90,5 +92,40 @@ func TestRejectsAreCountedByResult(t *testing.T) {
 		if err := r.checkRejects(); err != nil {
 			t.Errorf("once they are forgotten: %v", err)
 		}
+	}
+}
+
+// countOf is a client that counts results by ids alone.
+type countOf struct {
+	extract.Client
+	count func(extract.IDRange) int64
+}
+
+func (c countOf) Count(_ context.Context, _ string, q extract.CountQuery) (int64, error) {
+	return c.count(q.IDs), nil
+}
+
+// TestMiscounted: counts over ids find the pieces that hold other results than the service counts,
+// and the window goes on without them.
+func TestMiscounted(t *testing.T) {
+	r := Reading{IDs: idset.Of(1, 11, 12, 21, 31, 41), Chains: []checkpoint.Chain{{}}}
+	for after := int64(0); after < 50; after += 10 {
+		p := checkpoint.Piece{After: after, Through: after + 10, Stats: transform.Stats{Rows: 2, Rejected: 1}}
+		r.Chains[0].Pieces = append(r.Chains[0].Pieces, p)
+	}
+	client := countOf{count: func(ids extract.IDRange) (n int64) {
+		for i, there := range []int64{3, 4, 3, 3, 1} {
+			if at := int64(10 * i); at >= ids.Min-1 && at < ids.Max {
+				n += there
+			}
+		}
+		return n
+	}}
+	found, err := Form{Client: client}.miscounted(t.Context(), extract.Window{}, r.Pieces(), 14)
+	if err != nil || len(found) != 2 || found[0].After != 10 || found[1].After != 40 {
+		t.Fatalf("%+v, %v", found, err)
+	}
+	if left := r.without(found); !left.IDs.Equal(idset.Of(1, 21, 31)) || left.Results() != 9 || len(left.Pieces()) != 3 {
+		t.Errorf("%+v", left)
 	}
 }

@@ -9,8 +9,10 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/page"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/idset"
+	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/reading"
 )
 
@@ -38,13 +40,15 @@ func changesKnown(knownTo string, held ...extract.Change) *load.Manifest {
 func TestKnown(t *testing.T) {
 	early, late := changesKnown("10:00:00"), changesKnown("12:00:00")
 	early.Changes.Later, late.Changes.Later = []int64{7}, []int64{3, 7}
+	early.Changes.UnnamedTo = load.Wall(at("09:00:00"))
 	for _, manifests := range [][]*load.Manifest{{early, late}, {late, early}} {
 		got, known := KnownChanges(manifests)
 		if !known || !got.KnownTo.Equal(at("10:00:00")) {
 			t.Errorf("known %v, up to %s", known, got.KnownTo)
 		}
-		if !slices.Equal(got.Later, []int64{3, 7}) {
-			t.Errorf("%+v", got)
+		later := (&Changes{base: got, Named: []extract.Change{{ID: 8, Dates: []time.Time{at("07:00:00")}}, {ID: 9}, {ID: 10, Dates: []time.Time{at("07:00:01")}}}}).laterThan(at("07:00:01"))
+		if !slices.Equal(got.Later, []int64{3, 7}) || got.UnnamedTo != early.Changes.UnnamedTo || !later.Equal(idset.Of(3, 7, 10)) {
+			t.Errorf("%+v, and %v are later", got, later)
 		}
 	}
 	for name, manifests := range map[string][]*load.Manifest{
@@ -218,5 +222,61 @@ func TestStateOfAResumedRun(t *testing.T) {
 	}
 	if got := NoChanges(nil, "because").manifest(changesEnd{}); !reflect.DeepEqual(*got, load.Changes{Method: load.MethodLookback, Reason: "because"}) {
 		t.Errorf("%+v", got)
+	}
+}
+
+// asked is a client that answers no question about results but keeps it.
+type asked struct {
+	extract.Client
+	last extract.ResultsQuery
+	err  error
+}
+
+func (a *asked) PageSize() int { return 100 }
+
+func (a *asked) Results(_ context.Context, _ string, q extract.ResultsQuery) (*page.Page, error) {
+	a.last = q
+	return nil, a.err
+}
+
+// TestFeedThatIsTooLong: what changed before the lookback is asked for by itself, if earlier runs
+// knew what changed. Where that is not told either, every part may be stale.
+func TestFeedThatIsTooLong(t *testing.T) {
+	lookback := extract.Window{From: at("06:00:00")}
+	for _, c := range []struct {
+		known, newest, now string
+		continues          bool
+		knownTo, knownFrom string
+	}{
+		{"10:00:00", "11:00:00", "12:00:00", true, "11:00:00", "11:00:00"},
+		{"11:00:00", "11:00:00", "12:00:00", true, "11:00:00", "11:00:01"},
+		{"10:00:00", "11:00:00", "10:30:00", false, "10:30:00", "10:30:00"},
+	} {
+		failed := &extract.FeedError{Problem: "too long", Sorts: true, Newest: at(c.newest)}
+		client := &asked{err: failed}
+		s := NoChanges([]*load.Manifest{changesKnown(c.known, change(1, "09:00:00"))}, "")
+		err := s.askOlder(t.Context(), reading.Form{Client: client, Def: &definition.Definition{}}, ChangesSince{Continues: c.continues, Lookback: lookback},
+			failed, func(newest time.Time) time.Time { return newest }, at(c.now))
+		if err != nil || s.AllStale != c.continues || s.Usable || s.Reason != "too long" || s.state.KnownTo != load.Wall(at(c.knownTo)) || s.state.KnownFrom != load.Wall(at(c.knownFrom)) || s.state.Known != nil {
+			t.Errorf("%+v: %+v, %v", c, s, err)
+		}
+		if c.continues && client.last.Window != (extract.Window{To: lookback.From}) {
+			t.Errorf("asked for %+v", client.last)
+		}
+	}
+}
+
+// TestNoWitness: a run that was misled forgets the proof that the service sorts.
+func TestNoWitness(t *testing.T) {
+	f := reading.Form{Now: func() time.Time { return at("12:00:00") }}
+	m := changesKnown("10:00:00")
+	m.Changes.Witness = "user_ip"
+	void := NoChanges([]*load.Manifest{m}, "")
+	void.Usable = true
+	void.Void(f, "why")
+	for _, s := range []*Changes{void, ChangesInDoubt([]*load.Manifest{m}, f, &extract.FeedError{Problem: "why"})} {
+		if s.Usable || s.Reason != "why" || s.state.Witness != "" || !s.state.WitnessAt.Equal(at("12:00:00")) || !s.state.KnownTo.Equal(at("10:00:00")) {
+			t.Errorf("%+v", s)
+		}
 	}
 }

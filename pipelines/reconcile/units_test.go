@@ -154,3 +154,23 @@ func TestCountThatMayBeADifference(t *testing.T) {
 		}
 	}
 }
+
+// TestJudgeAll: the count of all datasets moves, and what is held must lie between the last two.
+func TestJudgeAll(t *testing.T) {
+	for _, c := range []struct {
+		of    proven
+		held  int64
+		tries int // how often it is read again before it is wrong; 0 if it is plausible
+	}{{ofAll, 4, 0}, {ofAll, 11, reading.Rereads}, {ofOlder, 11, 1}, {ofRange, 11, 0}, {ofRange, 4, 1}} {
+		p := &proof{of: c.of, counts: &[]int64{9, 5, 7}, held: c.held, rounds: reading.Rereads}
+		if p.plausible() != (c.tries == 0) {
+			t.Errorf("%+v: plausible %t", c, c.tries > 0)
+		}
+		for try := 0; p.of == ofAll && try <= c.tries; try++ {
+			again, wrong := p.judge(make([]span, 2))
+			if (len(again) == 2) != (try < c.tries) || (len(wrong) == 2) != (c.tries > 0 && try == c.tries) {
+				t.Errorf("%+v: at try %d %d again and %d wrong", c, try, len(again), len(wrong))
+			}
+		}
+	}
+}
