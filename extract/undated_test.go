@@ -198,3 +198,13 @@ func TestUndatedWithIDZero(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 }
+
+// TestUndatedRequests: a dry run tells what the results without a date cost: all pages where that
+// is less than to find each.
+func TestUndatedRequests(t *testing.T) {
+	for _, c := range []struct{ total, undated, pages, counts int64 }{{20_000, 0, 0, 0}, {50, 2, 1, 0}, {20_000, 1, 2, 19}} {
+		if pages, counts := extract.UndatedRequests(100, c.total, c.undated); pages != c.pages || counts != c.counts {
+			t.Errorf("%+v: %d pages and %d counts", c, pages, counts)
+		}
+	}
+}

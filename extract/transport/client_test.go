@@ -317,3 +317,15 @@ func TestAnswerSizeIsBound(t *testing.T) {
 		}
 	}
 }
+
+func TestUserAgent(t *testing.T) {
+	c := extracttest.Answering(t, "key", func(r *http.Request) (*http.Response, error) {
+		if got := r.Header.Get("User-Agent"); got != "formetl/1.2" {
+			t.Errorf("asked as %q", got)
+		}
+		return extracttest.Respond(200, countOf7), nil
+	}, func(cfg *transport.Config) { cfg.UserAgent = "formetl/1.2" })
+	if err := countOnly(t.Context(), c); err != nil {
+		t.Error(err)
+	}
+}

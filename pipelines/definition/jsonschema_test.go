@@ -115,6 +115,7 @@ func TestJSONSchemaRefusesWhatIsWrong(t *testing.T) {
 		"a password in a dsn", "a password in keywords", "unset variable in a dsn", "no connection string", "broken connection string",
 		"name with a NUL", "an empty dsn", "a dotted control schema", "a column of the audit", "a column of deleted rows", "a tab in a table", "a list's table that the database refuses",
 		"a placeholder in a schema", "an empty table", "a table without the id", "an id as text",
+		"a glob, one path of two", "second child's path is taken", "s3 endpoint with a query", "s3 endpoint with a fragment",
 		"several forms, one path", "a glob, one path", "incremental file", "partition over a column dt",
 		"child's path is taken", "a list's table is taken", "child of no name for a path", "child of a placeholder",
 	}

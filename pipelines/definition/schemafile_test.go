@@ -159,11 +159,12 @@ func TestFormatSchema(t *testing.T) {
 			{Name: "no", From: schemas.Source{Kind: schemas.FromItem, ID: "353-0-0"}, Type: schemas.ListOf(schemas.Type{Kind: schemas.String}), Label: "What's \"up\"?\r\n <b>", OnError: schemas.OnErrorSetNull},
 		},
 	}
-	text, err := FormatSchema(s, Notes{})
+	text, err := FormatSchema(s, Notes{Head: []string{"a note"}, Columns: [][]string{nil, {"of a column"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `version: 1
+	want := `# a note
+version: 1
 name: feedback
 unknown: add
 max_rejects: 0
@@ -171,6 +172,7 @@ max_columns: 9
 empty: keep
 columns:
   - {name: result_id, from: result_id, type: int64}
+  # of a column
   - {name: "no", from: "item:353-0-0", type: "list<string>", on_error: set_null, label: "What's \"up\"?\r\n <b>"}
 `
 	if string(text) != want {
