@@ -113,7 +113,22 @@ func TestDamagedRecords(t *testing.T) {
 			if _, err := s.recoverFrom(scope, changed); err == nil || !is[*load.RecordError](err) {
 				t.Errorf("%s: %v", what, err)
 			}
+			if got, err := load.Recover(t.Context(), s.d, scope, nil, true); err != nil || got != (load.Recovery{RunID: "unknown"}) {
+				t.Errorf("%s, withdrawn: %+v, %v", what, got, err)
+			}
+			if run, err := load.Pending(t.Context(), s.d, scope); err != nil || run != "" {
+				t.Errorf("%s, withdrawn: %q is recorded, %v", what, run, err)
+			}
 		}
+	}
+}
+
+// TestRecordOfAnother: the record of a file is not taken for that of the dataset.
+func TestRecordOfAnother(t *testing.T) {
+	s, _ := recorded(t, "")
+	_, record := recorded(t, fileName)
+	if _, err := s.recoverFrom("", record); !is[*load.RecordError](err) {
+		t.Errorf("err = %v", err)
 	}
 }
 

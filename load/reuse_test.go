@@ -26,17 +26,19 @@ func prepared(p load.Part) load.PreparedPart {
 }
 
 func TestReuseParts(t *testing.T) {
-	old := []load.Part{part(1, 1, 0, "a"), part(2, 1, 0, "b"), part(2, 1, 1, "b"), part(3, 1, 0, "c")}
+	old := []load.Part{part(1, 1, 0, "a"), part(2, 1, 0, "b"), part(2, 1, 1, "b"), part(3, 1, 0, "c"), part(5, 1, 0, "e"), part(5, 1, 1, "e")}
 	fresh := []load.PreparedPart{
 		prepared(part(1, 2, 0, "a")), // as it was
 		prepared(part(2, 2, 0, "b")), // as it was, and its twin is gone
 		prepared(part(3, 2, 0, "d")), // other content
 		prepared(part(4, 2, 0, "a")), // another window
+		prepared(part(5, 2, 0, "e")), // twins, as they were
+		prepared(part(5, 2, 1, "e")),
 	}
 	want := load.Reuse{
-		Parts:      []load.Part{old[0], old[1], fresh[2].Part, fresh[3].Part},
+		Parts:      []load.Part{old[0], old[1], fresh[2].Part, fresh[3].Part, old[4], old[5]},
 		New:        []load.Prepared{fresh[2].Prepared, fresh[3].Prepared},
-		Duplicates: []load.Prepared{fresh[0].Prepared, fresh[1].Prepared},
+		Duplicates: []load.Prepared{fresh[0].Prepared, fresh[1].Prepared, fresh[4].Prepared, fresh[5].Prepared},
 	}
 	if got := load.ReuseParts(old, fresh); !reflect.DeepEqual(got, want) {
 		t.Errorf("got\n%+v\nwant\n%+v", got, want)

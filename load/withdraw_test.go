@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -94,14 +95,17 @@ func TestWithdrawFile(t *testing.T) {
 	if err != nil || m.RunID != "run2" {
 		t.Errorf("the manifest is of %q, %v", m.RunID, err)
 	}
+	if slices.Contains(s.names(), load.SuccessName) {
+		t.Error("the mark of a dataset lies beside the file")
+	}
 }
 
 // TestTakenBackFileWasReplaced: the manifest of before does not come back beside a file that it
-// does not describe.
+// does not describe, and dead letters go.
 func TestTakenBackFileWasReplaced(t *testing.T) {
 	s := newShop(t)
 	s.must(s.runFile("run1", "a", nil))
-	if err := s.runFile("run2", "b", killBefore(load.StepManifest, 1)); !errors.Is(err, errKilled) {
+	if err := s.runFile("run2", "a reject", killBefore(load.StepManifest, 1)); !errors.Is(err, errKilled) {
 		t.Fatal(err)
 	}
 	s.must(os.WriteFile(filepath.Join(s.d.String(), fileName), []byte("someone's"), 0o600))
@@ -109,8 +113,10 @@ func TestTakenBackFileWasReplaced(t *testing.T) {
 	if err != nil || got != (load.Recovery{RunID: "run2"}) {
 		t.Fatalf("got %+v, %v", got, err)
 	}
-	if _, _, err := load.ReadManifest(t.Context(), s.d, load.FileManifestName(fileName)); !errors.Is(err, load.ErrNotExist) {
-		t.Errorf("a manifest lies beside the file, %v", err)
+	for _, name := range []string{load.FileManifestName(fileName), load.FileRejectsName(fileName)} {
+		if _, _, err := s.d.Get(t.Context(), name); !errors.Is(err, load.ErrNotExist) {
+			t.Errorf("%s lies beside the file, %v", name, err)
+		}
 	}
 }
 

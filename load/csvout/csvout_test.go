@@ -126,6 +126,7 @@ func TestFields(t *testing.T) {
 		{`\.`, `"\."`, `"\."`},
 		{"\uFEFFx", "\"\uFEFFx\"", "\"\uFEFFx\""},
 		{"x\uFEFF", "x\uFEFF", "x\uFEFF"},
+		{"\uFF01x", "\uFF01x", "\uFF01x"}, // its first byte is that of a byte order mark
 		{"007", `007`, `007`},
 		{"NULL", `NULL`, `NULL`},
 		{"=1+1", `=1+1`, `'=1+1`},

@@ -443,6 +443,69 @@ func TestLackingRows(t *testing.T) {
 	}
 }
 
+// TestNotes: what a load notes of parts and dead letters is read as it was written, and other
+// loads leave it. The manifest is amended only by its version.
+func TestNotes(t *testing.T) {
+	b := newBench(t, nil)
+	b.load(answers{9: "z"}, "undated")
+	day := func(n int) load.WallTime { return load.Wall(time.Date(2026, 1, n, 0, 0, 0, 0, time.UTC)) }
+	l := b.loadOf(b.table, answers{3: "a", 2: "b"}, "january", false)
+	p := &l.Parts[0]
+	p.From, p.To, p.Rejected, p.Letters = day(1), day(2), 2, []byte("{\"b\": 2}\n{\"a\": 1}\n")
+	l.Manifest.Parts[0], l.Manifest.Rejected, l.Manifest.Watermark = p.Part, 2, day(2)
+	if _, err := b.carry(b.table, l); err != nil {
+		t.Fatal(err)
+	}
+	b.load(answers{9: "other"}, "undated")
+	m, version, err := b.table.Last(t.Context())
+	if err != nil || len(m.Parts) != 2 || m.Parts[1] != p.Part {
+		t.Fatalf("the manifest is %+v, %v, want the part %+v", m, err, p.Part)
+	}
+	for path, want := range map[string]string{"january": string(p.Letters), "undated": ""} {
+		if got, err := b.table.Letters(t.Context(), load.Part{Path: path}); err != nil || string(got) != want {
+			t.Errorf("the dead letters of %s are %q, %v", path, got, err)
+		}
+	}
+	m.Watermark = day(5)
+	for _, want := range []error{nil, load.ErrConflict} {
+		if err := b.table.Amend(t.Context(), m, version); !errors.Is(err, want) {
+			t.Errorf("amended: %v, want %v", err, want)
+		}
+	}
+	if is, now, err := b.table.Last(t.Context()); err != nil || now == version || !is.Watermark.Equal(day(5).Time) || len(is.Parts) != 2 {
+		t.Errorf("amended it is %+v, %v", is, err)
+	}
+	b.load(answers{3: "a", 2: "b"}, "january") // nothing is rejected now
+	if got, err := b.table.Letters(t.Context(), p.Part); err != nil || got != nil {
+		t.Errorf("the dead letters are still %q, %v", got, err)
+	}
+}
+
+// TestNames: what PostgreSQL would cut off, refuse or take for another column is refused before.
+func TestNames(t *testing.T) {
+	long, many := strings.Repeat("é", 32), make([]string, maxColumns+1) // 64 bytes
+	for i := range many {
+		many[i] = fmt.Sprint("c", i)
+	}
+	for _, c := range []struct {
+		table   string
+		columns []string
+		want    string // part of the error, "" for none
+	}{
+		{"forms." + long[1:], many[1:], ""},
+		{long + ".feedback", nil, "name of more than 63"},
+		{"forms." + long, nil, "name of more than 63"},
+		{"forms.feedback", many, "1601 columns"},
+		{"forms.feedback", []string{"a", long}, "of more than 63 bytes"},
+		{"forms.feedback", []string{"a", "ctid"}, "PostgreSQL's own"},
+		{"forms.feedback", []string{"a", "b", "a"}, `"a" twice`},
+	} {
+		if err := CheckNames(c.table, c.columns); (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s with %d columns: %v, want %q", c.table, len(c.columns), err, c.want)
+		}
+	}
+}
+
 // TestOldLoad: a load that began from another manifest, or without the lease, changes nothing.
 func TestOldLoad(t *testing.T) {
 	b := newBench(t, nil)

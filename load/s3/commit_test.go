@@ -126,9 +126,9 @@ func TestConditions(t *testing.T) {
 			t.Errorf("left %v, %v", names(t, d), err)
 		}
 	})
-	for _, says := range []int{0, http.StatusNotImplemented} {
+	for ignored, says := range map[string]int{"If-None-Match If-Match": 0, "If-Match": 0, "none": http.StatusNotImplemented} {
 		f, d := fakeDestination(t, nil)
-		f.ignores = true
+		f.ignores = strings.Fields(ignored)
 		f.refuse = func(r *http.Request) (int, string, http.Header) {
 			if says != 0 && (r.Header.Get("If-Match") != "" || r.Header.Get("If-None-Match") != "") {
 				return says, "NotImplemented", nil

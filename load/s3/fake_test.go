@@ -34,7 +34,7 @@ type fake struct {
 	keys    map[string]string // of uploads
 	serial  int
 	now     time.Time
-	ignores bool // the conditions of writes
+	ignores []string // conditions of writes
 	// refuse answers in the store's place if it gives a status.
 	refuse func(r *http.Request) (status int, code string, headers http.Header)
 	calls  []string
@@ -130,8 +130,14 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // holds tells whether the condition of a write holds.
 func (f *fake) holds(r *http.Request) bool {
 	o, there := f.objects[r.URL.Path]
-	match := r.Header.Get("If-Match")
-	return f.ignores || (r.Header.Get("If-None-Match") == "" || !there) && (match == "" || there && match == etag(o.data))
+	condition := func(name string) string {
+		if slices.Contains(f.ignores, name) {
+			return ""
+		}
+		return r.Header.Get(name)
+	}
+	match := condition("If-Match")
+	return (condition("If-None-Match") == "" || !there) && (match == "" || there && match == etag(o.data))
 }
 
 func (f *fake) multipart(w http.ResponseWriter, r *http.Request, data []byte) {

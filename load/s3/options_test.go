@@ -51,6 +51,7 @@ func TestCustomEndpoint(t *testing.T) {
 		{"AWS", "", "", false, false},
 		{"definition", "https://s3.example.com", "", true, false},
 		{"environment", "", "http://127.0.0.1:9000", true, true},
+		{"this machine by name", "http://localhost:9000", "", true, true},
 		{"definition over environment", "https://s3.example.com", "http://127.0.0.1:9000", true, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
