@@ -25,6 +25,7 @@ func TestSnake(t *testing.T) {
 		{"\u00e9t\u00e9", "ete"},
 		{"e\u0301te\u0301", "ete"}, // decomposed: the same name
 		{"2nd choice", "_2nd_choice"},
+		{"0 or 10", "_0_or_10"},
 		{"Q12b", "q12b"},
 		{"iPhone", "iphone"},
 		{"__a--b__", "a_b"},

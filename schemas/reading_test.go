@@ -39,6 +39,8 @@ func TestValidateReading(t *testing.T) {
 		{"float64", func(c *Column) { c.Reading.Decimal = ",," }, "decimal_separator: \",,\" is no separator"},
 		{"float64", func(c *Column) { c.Reading.Group = "0" }, "group_separator: \"0\" is no separator"},
 		{"int64", func(c *Column) { c.Required, c.OnError = true, OnErrorSetNull }, "nullable: nullable: false and on_error: set_null exclude each other"},
+		{"int64", func(c *Column) { c.From, c.Reading.Group = Source{Kind: FromResultID}, "," }, "from: the result id is read as it stands"},
+		{"list<string>", func(c *Column) { c.Choices = []string{"a"} }, "choices: choices are for list_as: columns"},
 		{"int64", func(c *Column) { c.Required, c.PII.Kind = true, PIIDrop }, "nullable: a column that is dropped is not read"},
 	} {
 		s := Schema{Columns: columns(t, "c item:1 "+tt.kind)}

@@ -1,6 +1,7 @@
 package transform
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -92,4 +93,46 @@ func TestConformNeedsSources(t *testing.T) {
 			return nil
 		}
 	}).feed(t, new(answer).result(1).page(t))
+}
+
+// TestNarrow: columns that the target lacks go, the others stay in the batch's order. A result id
+// may be a string.
+func TestNarrow(t *testing.T) {
+	target := schemas.ArrowSchema(schema(t, "n item:2 int64", "key result_id string", "x item:8 string").Columns)
+	r := start(t, schema(t, "id result_id string", "a item:1 string", "n item:2 int64"))
+	emit := r.o.Emit
+	r.o.Emit = func(b arrow.RecordBatch) error {
+		narrow := Narrow(b, target)
+		defer narrow.Release()
+		return emit(narrow)
+	}
+	r.feed(t, new(answer).result(7, "item:1=a", "item:2=5").result(12).page(t))
+	r.wantRows(t, `"7" · 5`, `"12" · ∅`)
+}
+
+// TestTyped: a null list and a null element stay null beside an "other" choice.
+func TestTyped(t *testing.T) {
+	b := array.NewListBuilder(memory.DefaultAllocator, arrow.BinaryTypes.String)
+	b.AppendNull()
+	b.Append(true)
+	b.ValueBuilder().(*array.StringBuilder).AppendValues([]string{"Other" + typedMark + "mauve", "", "red"}, []bool{true, false, true})
+	list := b.NewListArray()
+	for labels, want := range map[bool]string{true: `["Other" ∅ "red"]`, false: `["mauve" ∅ "red"]`} {
+		if got := Typed(list, labels, memory.DefaultAllocator); cell(got, 0) != "∅" || cell(got, 1) != want {
+			t.Errorf("labels %t: %s, %s", labels, cell(got, 0), cell(got, 1))
+		}
+	}
+}
+
+// TestEmitFails: an error of Emit ends the page, where a batch is full as where a column is added.
+func TestEmitFails(t *testing.T) {
+	failed := errors.New("the disk is full")
+	for rows, next := range map[int]string{1: "item:1=b", 9: "item:2=new"} {
+		r := start(t, schema(t, "id result_id int64", "a item:1 string"), func(o *Options) {
+			o.BatchRows, o.Emit = rows, func(arrow.RecordBatch) error { return failed }
+		})
+		if err := errors.Join(r.Append(new(answer).result(1, "item:1=a").page(t)), r.Append(new(answer).result(2, next).page(t))); !errors.Is(err, failed) {
+			t.Errorf("%d rows a batch: %v", rows, err)
+		}
+	}
 }
