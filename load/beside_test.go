@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/idset"
 	"github.com/formetl/formetl/load/local"
 )
 
@@ -129,5 +130,23 @@ func TestCleanTakesNoLeaseForSetsInUse(t *testing.T) {
 	s.must(s.d.Delete(t.Context(), load.ManifestName))
 	if _, err := load.Clean(t.Context(), leaseless{s.d}, "", cleaner, load.CleanOptions{Unlisted: true}); !errors.Is(err, errDenied) {
 		t.Errorf("with orphans: %v", err)
+	}
+}
+
+// TestPartIDs: a set of ids is that of its part by number, lowest and highest id. Rows of an
+// exploded list are of any number.
+func TestPartIDs(t *testing.T) {
+	s := newShop(t)
+	data := idset.Encode(idset.Of(3, 5, 9))
+	sum := idset.Sum(data)
+	s.must(s.d.Put(t.Context(), load.IDsName(sum), data, load.AnyVersion))
+	for _, c := range []struct {
+		rows, lowest, highest int64
+		exploded, fits        bool
+	}{{3, 3, 9, false, true}, {7, 3, 9, true, true}, {7, 3, 9, false, false}, {3, 2, 9, true, false}, {3, 3, 10, true, false}} {
+		_, err := load.PartIDs(t.Context(), s.d, load.Part{IDs: sum, Rows: c.rows, MinID: c.lowest, MaxID: c.highest}, c.exploded)
+		if c.fits != (err == nil) || !c.fits && !errors.Is(err, idset.ErrDamaged) {
+			t.Errorf("%+v: %v", c, err)
+		}
 	}
 }
