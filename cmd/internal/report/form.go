@@ -102,7 +102,7 @@ func (f form) PlanNotes() string {
 		notes = append(notes, "The plan does not know of the results without a date.")
 	}
 	if f.Requests.Retries > 0 {
-		notes = append(notes, "Besides, "+console.Plural(f.Requests.Retries, "attempt")+" were made after a first one had failed.")
+		notes = append(notes, "Besides, the run made "+console.Plural(f.Requests.Retries, "attempt")+" after a first one had failed.")
 	}
 	if b := p.Budget; b.Minutes != nil {
 		notes = append(notes, fmt.Sprintf("With %s a minute the plan takes %.1f minutes at least.", console.Plural(b.PerMinute, "request"), *b.Minutes))

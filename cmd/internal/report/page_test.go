@@ -55,7 +55,7 @@ func TestPlanNotes(t *testing.T) {
 	f.Undated, f.Requests.Retries = 1, 3
 	f.Planned.AtMost, f.Planned.Budget = true, pipelines.Budget{PerMinute: 60, Minutes: &minutes, PerDay: 1200, DayShare: &share}
 	const want = "The plan counts results that the search or view leaves out. The plan does not know of the results without a date. " +
-		"Besides, 3 attempts were made after a first one had failed. With 60 requests a minute the plan takes 2.5 minutes at least. It is 12.5 % of a day's budget."
+		"Besides, the run made 3 attempts after a first one had failed. With 60 requests a minute the plan takes 2.5 minutes at least. It is 12.5 % of a day's budget."
 	if got := f.PlanNotes(); got != want {
 		t.Errorf("%q\nwant %q", got, want)
 	}
