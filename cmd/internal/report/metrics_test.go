@@ -96,7 +96,7 @@ func formOf(name, failure string, marks ...string) *pipelines.FormReport {
 	return f
 }
 
-// failedBefore is a run that failed before its first form.
+// failedBefore is a run that failed; before its first form if the report has none.
 func failedBefore(r *pipelines.Report) *pipelines.Report {
 	r.ExitCode, r.Error = console.ExitTemporary, "Get Forms failed"
 	return r
@@ -105,9 +105,12 @@ func failedBefore(r *pipelines.Report) *pipelines.Report {
 // TestMetricsOfNoForm holds that a run which fails before its first form says
 // so, also where no run before it knew a form.
 func TestMetricsOfNoForm(t *testing.T) {
-	first := newMetrics([]*pipelines.Report{failedBefore(noon(0))}, nil)
+	other := noon(0, formOf("f", ""))
+	other.Pipeline = "q" // is not touched by what fails of p
+	first := newMetrics([]*pipelines.Report{failedBefore(noon(0)), other}, nil)
 	checkMetrics(t, first.text(t))
 	again := newMetrics([]*pipelines.Report{failedBefore(noon(60))}, first)
+	delete(first, sampleOf(runSuccess, "q", "f"))
 	for _, m := range []metrics{first, again} {
 		if got, want := m.of(runSuccess), (map[string]float64{series("p", ""): 0}); !reflect.DeepEqual(got, want) {
 			t.Errorf("got %v, want %v", got, want)
@@ -124,8 +127,12 @@ func TestMetricsOfNoForm(t *testing.T) {
 func TestMetricsFile(t *testing.T) {
 	failed := noon(0, formOf("good", "", "2026-03-01 05:59:00"), formOf("bad", "no such form"))
 	failed.Forms[0].ResultChanges = &pipelines.ChangesReport{Method: load.MethodChanges, StaleParts: 50}
-	failed.ExitCode = 66
-	m := newMetrics([]*pipelines.Report{failed}, nil)
+	failed.Forms[0].Verified, failed.Forms[1].Verified = &load.Verified{Unproven: "no counts"}, &load.Verified{Match: true}
+	failed.Forms[0].Outputs = append(failed.Forms[0].Outputs, output.Report{Path: "/full/", Rows: 9, Error: "the disk is full"})
+	failed.ExitCode, failed.DayBudget = 66, &pipelines.DayBudget{Used: 11, Of: 500}
+	second := noon(30, formOf("late", "")) // of another definition with the same name
+	second.EndedAt = second.EndedAt.Add(250 * time.Millisecond)
+	m := newMetrics([]*pipelines.Report{failed, second}, nil)
 	got := string(m.text(t))
 	checkMetrics(t, []byte(got))
 	want, err := os.ReadFile("testdata/metrics.prom")
@@ -153,7 +160,7 @@ func TestMetricsAcrossRuns(t *testing.T) {
 		then []*pipelines.Report
 		want map[string]map[string]float64 // by family and label values
 	}{
-		{"a run that fails keeps success and watermark", []*pipelines.Report{noon(60, formOf("f", "busy"))}, map[string]map[string]float64{
+		{"a run that fails keeps success and watermark", []*pipelines.Report{failedBefore(noon(60, formOf("f", "busy")))}, map[string]map[string]float64{
 			lastSuccess: {series("p", "f"): atNoon, series("p", "g"): atNoon},
 			runSuccess:  {series("p", "f"): 0},
 			lastRun:     {series("p", "f"): atNoon + 60},

@@ -4,14 +4,19 @@ import (
 	"bytes"
 	"encoding/xml"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
+	"os"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
+	"github.com/formetl/formetl/cmd/internal/console"
+	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
 )
 
@@ -41,6 +46,65 @@ func TestPageSays(t *testing.T) {
 			if !strings.Contains(text, word) {
 				t.Errorf("%s: the page does not say %q", name, word)
 			}
+		}
+	}
+}
+
+// TestPageText holds every text of a page with all that can be told of forms, and the lengths of
+// its bars.
+func TestPageText(t *testing.T) {
+	all := doneForm("feedback", 6)
+	all.Undated, all.Reread, all.Older, all.WindowsKept, all.Planned.AtMost = 20, 5, 7, 2, true
+	all.Requests = load.Requests{Results: 12, Count: 4, Retries: 1}
+	all.Drift = append(all.Drift, "item:11 is not in the schema and was left out 1 times (unknown: ignore)")
+	all.Spans[5].Results += 9 // more than planned
+	between := doneForm("between", 1)
+	between.Verified, between.Rows, between.Planned = &load.Verified{Counted: 10, Extracted: 11}, 0, nil
+	unwritten := failedForm("unwritten", 73, errors.New("the disk is full"))
+	unwritten.Verified, unwritten.Planned, unwritten.Spans = &load.Verified{Counted: 455, Match: true}, all.Planned, spans(5)
+	hungUp, late := failedForm("hung-up", console.ExitHungUp, errors.New("hung up")), failedForm("late", 69, &pipelines.NotRunError{Form: "late", Err: errors.New("refused")})
+	hungUp.Rows, hungUp.Rejected, late.Rejected, late.EndedAt = 0, 0, 0, late.StartedAt.Add(-time.Second)
+	several := runOf(all, between, unwritten, hungUp, late)
+	several.ExitCode, several.Error, several.EndedAt = 73, "3 of 5 forms failed", several.StartedAt.Add(59400*time.Millisecond)
+	unread := pages()["notbegun"][0]
+	alone := runOf(between)
+	alone.EndedAt = alone.StartedAt.Add(61400 * time.Millisecond)
+
+	var got strings.Builder
+	walk(t, pageOf(t, "all", several, unread, alone), func(token xml.Token) {
+		switch v := token.(type) {
+		case xml.StartElement:
+			if v.Name.Local == "i" && len(v.Attr) == 2 {
+				fmt.Fprintln(&got, v.Attr[0].Value, v.Attr[1].Value)
+			}
+		case xml.CharData:
+			if text := strings.TrimSpace(string(v)); text != "" {
+				fmt.Fprintln(&got, text)
+			}
+		}
+	})
+	_, said, _ := strings.Cut(got.String(), "formetl run report\n") // before it stands the style
+	want, err := os.ReadFile("testdata/page.txt")
+	if *update {
+		want, err = []byte(said), os.WriteFile("testdata/page.txt", []byte(said), 0o600)
+	}
+	if err != nil || said != string(want) {
+		t.Errorf("%v, got\n%s", err, said)
+	}
+	if slices.Contains(all.Drift, "") {
+		t.Errorf("the page changed the report: %q", all.Drift)
+	}
+}
+
+// TestPageOfManyForms: of more than mostForms forms only those that failed have a section.
+func TestPageOfManyForms(t *testing.T) {
+	for n, want := range map[int]int{mostForms: mostForms, mostForms + 1: 1} {
+		forms := []*pipelines.FormReport{failedForm("bad", 66, errors.New("gone"))}
+		for len(forms) < n {
+			forms = append(forms, doneForm("good", 1))
+		}
+		if got := bytes.Count(pageOf(t, "many", runOf(forms...)), []byte(`class="form"`)); got != want {
+			t.Errorf("of %d forms %d have a section, want %d", n, got, want)
 		}
 	}
 }
