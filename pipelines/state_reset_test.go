@@ -101,6 +101,11 @@ func TestResetLetsTheNextRunBeginAnew(t *testing.T) {
 func TestResetDropsWhatARunLeft(t *testing.T) {
 	r := newResumed(t)
 	stopped := r.stopAt(r.daily(days()), "read", 2)
+	before := tree(t, r.dir)
+	if c, err := upkeep.Clean(t.Context(), r.daily(days()), r.o, load.CleanOptions{DryRun: true}); err != nil || c.Checkpoints != 1 {
+		t.Errorf("a dry run of clean finds %+v, %v", c, err)
+	}
+	sameTree(t, before, tree(t, r.dir))
 	report, err := r.reset(r.daily(days()), r.o, time.Time{})
 	if err != nil {
 		t.Fatal(err)

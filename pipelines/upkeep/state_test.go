@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -68,6 +69,41 @@ func TestNothingToResetOrToClean(t *testing.T) {
 	cleaned, err := upkeep.Clean(t.Context(), def, o, load.CleanOptions{})
 	if err != nil || len(cleaned.Outputs) != 0 || cleaned.Checkpoints != 0 {
 		t.Errorf("%+v, %v", cleaned, err)
+	}
+	if made, err := filepath.Glob(filepath.Dir(filepath.Dir(def.Outputs[0].Path)) + "/[ab]"); err != nil || len(made) > 0 {
+		t.Errorf("they made %v, %v", made, err)
+	}
+}
+
+// TestOutputsThatFail do not stop the others, and each is told.
+func TestOutputsThatFail(t *testing.T) {
+	def, o := neverRun(t)
+	lake := def.Outputs[0]
+	def.Outputs = append(def.Outputs, definition.Output{Path: definition.StdoutPath, Format: "csv"})
+	for _, name := range []string{"one-{run_id}/", "two-{run_id}/"} {
+		out := lake
+		out.Path = filepath.Dir(filepath.Clean(lake.Path)) + "/" + name
+		def.Outputs = append(def.Outputs, out)
+	}
+	broken := filepath.Join(filepath.Dir(filepath.Clean(lake.Path)), "a")
+	if err := errors.Join(os.MkdirAll(broken, 0o750), os.WriteFile(filepath.Join(broken, load.ManifestName), []byte("{"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	state, err := upkeep.State(t.Context(), def, o)
+	if err == nil || len(state.Forms) != 2 || len(state.Forms[0].Outputs) != 3 || state.Forms[0].Next != nil || state.Forms[1].Next == nil {
+		t.Errorf("state: %+v, %v", state, err)
+	}
+	reset, err := upkeep.ResetState(t.Context(), def, o, time.Time{})
+	if err == nil || !strings.HasPrefix(err.Error(), "1 of 2 forms failed") || len(reset.Outputs) != 2 {
+		t.Errorf("reset: %+v, %v", reset, err)
+	}
+	// That a path cannot be cleaned is told once, and not for each form.
+	if _, err = upkeep.Clean(t.Context(), def, o, load.CleanOptions{}); err == nil || strings.Count(err.Error(), "another one for each run") != 2 {
+		t.Errorf("clean: %v", err)
+	}
+	def.Extract.Incremental = false
+	if state, _ = upkeep.State(t.Context(), def, o); state.Forms[1].Next != nil {
+		t.Errorf("a full run begins at %v", state.Forms[1].Next)
 	}
 }
 

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"errors"
 	"testing"
 	"time"
 
@@ -35,8 +36,11 @@ func TestCleanTells(t *testing.T) {
 unfinished upload  s3://b/lake/part (upload 1)  8.4 MB  run dead  since 2026-02-01T09:00:00Z  removed
 temporary file     s3://b/lake/ temp            -       -         -                           kept: run live is alive
 recorded commit    /out/a.csv                   -       run done  -                           finished
+staged file  b  0 B  -  -  removed
+             c  -    -  -  removed
+                0 B  -  -  kept: it is young
 `,
-			"1 commit finished; 1 commit taken back; 1 leftover removed (8.4 MB); 2 checkpoints of dead runs removed; 1 leftover kept\n",
+			"1 commit finished; 1 commit taken back; 3 leftovers removed (8.4 MB); 3 checkpoints of dead runs removed; 2 leftovers kept\n",
 		},
 		{
 			true,
@@ -44,14 +48,20 @@ recorded commit    /out/a.csv                   -       run done  -             
 unfinished upload  s3://b/lake/part (upload 1)  8.4 MB  run dead  since 2026-02-01T09:00:00Z  would remove
 temporary file     s3://b/lake/ temp            -       -         -                           kept: run live is alive
 recorded commit    /out/a.csv                   -       run done  -                           would finish
+staged file  b  0 B  -  -  would remove
+             c  -    -  -  would remove
+                0 B  -  -  kept: it is young
 `,
-			"2 commits would be finished; 1 leftover would be removed (8.4 MB); 2 checkpoints of dead runs would be removed; 1 leftover kept\n",
+			"2 commits would be finished; 3 leftovers would be removed (8.4 MB); 3 checkpoints of dead runs would be removed; 2 leftovers kept\n",
 		},
 	} {
 		var stdout, stderr bytes.Buffer
 		log := console.NewLog(&stderr, nil)
 		result := &cleanResult{dryRun: c.dryRun}
-		if err := console.Table(&stdout, result.add(cleanReports())...); err != nil {
+		second := &upkeep.CleanReport{Checkpoints: 1, Outputs: []upkeep.CleanedOutput{{Cleaned: load.Cleaned{
+			Removed: []load.Leftover{{Kind: load.StagedFile, Path: "b", Bytes: 0}, {Path: "c", Bytes: -1}}, Kept: []load.Kept{{Why: "it is young"}},
+		}}}}
+		if err := errors.Join(console.Table(&stdout, result.add(cleanReports())...), console.Table(&stdout, result.add(second)...)); err != nil {
 			t.Fatal(err)
 		}
 		result.tell(log, true)

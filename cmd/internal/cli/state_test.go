@@ -63,7 +63,7 @@ func stateReport(t *testing.T) *upkeep.StateReport {
 			{Form: "form2\x1b", Outputs: []*upkeep.OutputState{
 				{Path: "/out/form2.csv", Manifest: committed(load.WallTime{}), Found: load.Found{Pending: "run4"}},
 				{Path: "/lake/form2/", Dataset: true},
-				{Path: "/old/form2/", Dataset: true, Manifest: back},
+				{Path: "/old/form2/", Dataset: true, Manifest: back, Inventory: load.Inventory{Unlisted: []load.Object{{Name: "spare"}}, Damaged: make([]load.DamagedPart, 2)}},
 				{Path: "/more/form2/", Dataset: true, Found: load.Found{Holder: &load.Holder{}}},
 				{Path: "/lake/{run_id}/", Dataset: true, PerRun: true},
 				{Path: "/bad/", Dataset: true, Err: errors.New("denied")},
@@ -109,6 +109,8 @@ form form2
     last run   run1, 2026-03-10T16:30:00Z (90 minutes ago)
     range      the first result to 2026-03-10 11:30:00 (exclusive)
     rows       12,345 in 31 parts, 2026-01-01 00:00:00 to 2026-03-10 00:00:00 (exclusive)
+    unlisted   1 part that no manifest lists; the next run ends with 73; ` + "`formetl clean nightly.yaml --unlisted`" + ` removes them
+    damaged    2 parts missing or of another size; the next run makes them again
   /more/form2/
     watermark  none
     last run   none
@@ -158,6 +160,9 @@ func TestStateAsJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	sameKeys(t, "", full, least)
+	if text := stateText(empty); strings.Contains(text, "budget") || !strings.Contains(text, "mode full") {
+		t.Errorf("of a definition without a budget: %s", text)
+	}
 	firstOutput := func(m map[string]any) map[string]any {
 		return m["forms"].([]any)[0].(map[string]any)["outputs"].([]any)[0].(map[string]any)
 	}
@@ -180,7 +185,7 @@ func TestResetTells(t *testing.T) {
 		Outputs: []*upkeep.ResetOutput{
 			{Path: "/a/", Reset: output.Reset{Before: wallAt("2026-03-07 12:00:00"), Recovery: load.Recovery{RunID: "run1", Finished: true}}},
 			{Path: "/b/", Reset: output.Reset{Before: wallAt("2026-03-07 12:00:00"), After: wallAt("2026-01-01 00:00:00")}},
-			{Path: "/c/", Reset: output.Reset{Before: wallAt("2026-03-07 12:00:00"), After: wallAt("2026-03-07 12:00:00")}},
+			{Path: "/c/", Reset: output.Reset{Before: wallAt("2026-03-07 12:00:00"), After: wallAt("2026-03-07 12:00:00"), Recovery: load.Recovery{RunID: "run2"}}},
 		},
 		Checkpoints: []checkpoint.Unfinished{{Header: checkpoint.Header{RunID: "run3", Form: "form1"}, Windows: 1}},
 	}
@@ -190,6 +195,7 @@ func TestResetTells(t *testing.T) {
 	const want = `recorded commit  /a/         run run1                 finished
 watermark        /a/         was 2026-03-07 12:00:00  now none
 watermark        /b/         was 2026-03-07 12:00:00  now 2026-01-01 00:00:00
+recorded commit  /c/         run run2                 taken back: it could not be finished
 checkpoint       form form1  run run3                 1 window dropped
 `
 	if stdout.String() != want || stderr.String() != "1 commit finished; 2 watermarks set back; 1 checkpoint dropped\n" {
