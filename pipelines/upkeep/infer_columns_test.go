@@ -125,4 +125,8 @@ func TestKnownColumns(t *testing.T) {
 	if got := known(); got == nil || got.Origin != upkeep.OriginSchema || !slices.Equal(namesAndTypes(got), []string{"id int64"}) {
 		t.Errorf("from the schema: %+v", got)
 	}
+	def.Outputs, def.Schema.Unknown = w.definition(definition.Output{Path: "lake/", Format: "parquet"}).Outputs, ""
+	if got := known(); len(got.Schema.Columns) != len(all) { // a run adds what the schema lacks
+		t.Errorf("from the schema and the manifest: %q", namesAndTypes(got))
+	}
 }

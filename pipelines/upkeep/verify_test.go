@@ -226,3 +226,34 @@ func TestCheckWhileCommitting(t *testing.T) {
 		t.Errorf("it gives %v", err)
 	}
 }
+
+// TestSpareFiles: a run of a narrower range would write a single file anew with less.
+func TestSpareFiles(t *testing.T) {
+	day := func(n int) load.WallTime { return load.Wall(time.Date(2026, 1, n, 0, 0, 0, 0, time.UTC)) }
+	given := []string{"--from 2026-01-05 --to 2026-01-06"}
+	for _, c := range []struct {
+		path     string
+		from, to int
+		runs     []string
+		whole    bool
+	}{
+		{"a.csv", 1, 9, given, true},
+		{"a/", 1, 9, given, false},
+		{definition.StdoutPath, 1, 9, given, false},
+		{"a.csv", 0, 9, given, false},
+		{"a.csv", 1, 10, given, false},
+		{"a.csv", 1, 9, []string{full}, false},
+	} {
+		def := &definition.Definition{Outputs: []definition.Output{{Path: "lake/"}, {Path: c.path}}}
+		def.Extract.From, def.Extract.To = day(1).Time, day(9).Time
+		runs := spareFiles(def, []load.Part{{From: day(c.from), To: day(c.to)}}, c.runs)
+		if whole := slices.Equal(runs, []string{""}); whole != c.whole || !whole && !slices.Equal(runs, c.runs) {
+			t.Errorf("%+v: %q", c, runs)
+		}
+	}
+	sound, hurt := &Verified{}, &Verified{Problems: make([]Problem, 2), Commands: []string{"run"}}
+	fault, _ := errors.AsType[*definition.Fault](Damaged([]*Verified{hurt, hurt, sound}))
+	if fault == nil || !strings.Contains(fault.Text, "problems: 4, outputs checked: 3") || !strings.Contains(fault.Cure, "under the problems") {
+		t.Errorf("%+v", fault)
+	}
+}

@@ -75,4 +75,28 @@ func TestPlanExplainsItself(t *testing.T) {
 	if got := textOf(nothing); !strings.Contains(got, "  ?: nothing was counted\n") {
 		t.Errorf("nothing was counted:\n%s", got)
 	}
+	long := formPlan(nil, nil)
+	minutes, share := 2.6, 1.41
+	long.Budget = pipelines.Budget{PerMinute: 60, Minutes: &minutes, PerDay: 100, DayShare: &share}
+	for n, more := range map[int]bool{11: false, 12: true} {
+		long.Windows = make([]pipelines.PlannedWindow, n)
+		got := planText(&pipelines.PlanReport{Forms: []*pipelines.FormPlan{long, long}, Patterns: []string{"x*"}})
+		if strings.Contains(got, "... 2 more ...") != more || strings.Contains(got, "all forms") ||
+			!strings.Contains(got, "about 3 minutes, at 60") || !strings.Contains(got, "141.0 % of 100 requests a day: the run will need several days\n") {
+			t.Errorf("%d windows:\n%s", n, got)
+		}
+	}
+}
+
+func TestReplayRows(t *testing.T) {
+	ranges := []load.Range{{To: wallAt("2026-01-02 00:00:00")}, {From: wallAt("2026-02-01 00:00:00")}}
+	rows := replayRows([]pipelines.FormReplay{{Form: "a", Objects: 3, Results: 7, Ranges: ranges}, {Form: "b", Objects: 1, Results: 2, Whole: true}})
+	const want = "FORM,DEAD LETTERS,RESULTS,READ AGAIN\na,3,7,the first result to 2026-01-02 00:00:00 (exclusive)\n,,,2026-02-01 00:00:00 to .. (exclusive)\nb,1,2,the whole range\n"
+	got := ""
+	for _, row := range rows {
+		got += strings.Join(row, ",") + "\n"
+	}
+	if got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
 }
