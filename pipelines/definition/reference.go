@@ -89,10 +89,8 @@ func (r *reader) expanded(v value, text string, values map[string]string, known 
 		return text
 	}
 	secret := slices.Contains([]string{"api_key", "hmac_key", "dsn"}, v.Key())
-	at := v
-	at.secret = v.secret || secret
 	fail := func(remedy, format string, args ...any) string {
-		at.Fail(remedy, format, args...)
+		v.Fail(remedy, format, args...)
 		return ""
 	}
 	out := variableInText.ReplaceAllStringFunc(text, func(match string) string {
