@@ -2,7 +2,7 @@ package load
 
 import "path"
 
-// PreparedPart is a part that a run made and staged.
+// PreparedPart is a part that this run has staged and not yet committed.
 type PreparedPart struct {
 	Part     Part     `json:"part"`
 	Prepared Prepared `json:"prepared"`

@@ -300,8 +300,9 @@ func (f *formRun) commit(ctx context.Context, snapshot *reconcile.Snapshot) erro
 	return err
 }
 
-// stopped returns the error of a run that was told to stop: the reason for the stop, and not
-// the error of the step that it interrupted, unless that step failed for another reason.
+// stopped returns the error of a run that was told to stop: the reason for the stop. Where the
+// step failed for another reason, or its commit is recorded, the step's error follows. Of a run
+// that was not told to stop it returns err.
 func stopped(ctx context.Context, err error) error {
 	if err == nil || ctx.Err() == nil {
 		return err

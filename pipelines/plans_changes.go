@@ -112,7 +112,7 @@ func (f *following) asked(plan *extract.Plan) (feed, counts int64) {
 		counts = 1 // over all time of the datasets
 	}
 	if feed > 0 && !f.continues && reading.MayMiss(plan) {
-		feed++ // what changed while the windows were read
+		feed++ // for what changed while the windows were read
 	}
 	return feed, counts
 }

@@ -197,8 +197,8 @@ func (l *loading) stage(ctx context.Context, i int, r load.TableRows) (*target, 
 	return target, err
 }
 
-// remove removes the rows of vanished results from the table of, and the rows of elements that
-// a list lost. results is the table of the results.
+// remove removes the rows of vanished results from the table of, or marks them with soft_delete,
+// and removes the rows of elements that a list lost. results is the table of the results.
 func (l *loading) remove(ctx context.Context, of, results *target) (n int64, err error) {
 	missing := "NOT EXISTS (SELECT 1 FROM " + of.temp() + " n WHERE " + of.same() + ")"
 	gone := "t." + quote(of.id) + " = ANY($1::bigint[])"
@@ -253,7 +253,7 @@ func (l *loading) merge(ctx context.Context, into *target) (updated, inserted in
 }
 
 // holds returns an error unless the table holds all rows that were loaded. A trigger or a rule
-// of the database may leave some rows out.
+// of the database may leave some rows out, so rows are only looked for where there are any.
 func (l *loading) holds(ctx context.Context, into *target) error {
 	lacks := false
 	err := l.tx.QueryRow(ctx, "SELECT CASE WHEN relhastriggers OR relhasrules THEN EXISTS (SELECT FROM "+into.temp()+" n WHERE NOT EXISTS (SELECT FROM "+into.sql()+" t WHERE "+into.same()+

@@ -28,14 +28,14 @@ func columnsOf(schema *arrow.Schema, fields []cells.Field) []column {
 			kind = arrow.BinaryTypes.String
 		}
 		for _, heading := range f.Headings {
-			width := min(max(widthOf(kind), utf8.RuneCountInString(heading)+2), mostWidth)
+			width := min(max(widthOf(kind), utf8.RuneCountInString(heading)+2), maxWidth)
 			columns = append(columns, column{heading: heading, kind: kind, width: width})
 		}
 	}
 	return columns
 }
 
-const mostWidth = 60
+const maxWidth = 60
 
 // widthOf returns the width in characters of a column of type kind.
 func widthOf(kind arrow.DataType) int {

@@ -90,7 +90,7 @@ type Header struct {
 	Counts []Count `json:"counts,omitempty"`
 }
 
-// Base is what an output held when the run began.
+// Base says which version of its manifest an output began a run with.
 type Base struct {
 	Path    string `json:"path"`
 	Version string `json:"version"` // version of the output's manifest

@@ -237,7 +237,8 @@ func (s *Set) Reports() []Report {
 // Committed tells whether an output was committed.
 func (s *Set) Committed() bool { return len(s.committed()) > 0 }
 
-// Bases returns what each live output held when the run began.
+// Bases returns which version of its manifest each output began with, for the outputs that have
+// neither failed nor been committed.
 func (s *Set) Bases() (bases []checkpoint.Base) {
 	for _, out := range s.live() {
 		p := out.at()

@@ -434,9 +434,9 @@ func (s *Changes) Latest() (latest time.Time) {
 type changesEnd struct {
 	Seen  idset.Set // the results that the run read, or did not find in its range
 	Later []int64   // results that changed, and lie after the run's range
-	// Older is set if the run took over results that were read before the feed was asked.
+	// TookOver is set if the run took over results that were read before the feed was asked.
 	// Then the run knows no later changes than the manifests did.
-	Older bool
+	TookOver bool
 	// Lookback is set if the run read again only its lookback of what the datasets held.
 	Lookback bool
 	// To is the end of the range that the run read.
@@ -460,7 +460,7 @@ func (s *Changes) manifest(e changesEnd) *load.Changes {
 	case e.Aside:
 		m.Method, m.Reason, m.Later = s.base.Method, s.base.Reason, s.base.Later
 		m.KnownTo, m.Known, m.KnownFrom = s.base.KnownTo, s.base.Known, s.base.KnownFrom
-	case e.Older:
+	case e.TookOver:
 		m.KnownTo, m.Known, m.KnownFrom = s.base.KnownTo, s.base.Known, s.base.KnownFrom
 	case s.Usable:
 		m.Known = s.known(knownFrom(m), e.Seen)

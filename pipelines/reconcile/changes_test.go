@@ -98,7 +98,7 @@ func TestManifest(t *testing.T) {
 		known   []int64
 	}{
 		{"what was read and what was held", changesEnd{Seen: read}, load.MethodChanges, "11:30:00", []int64{1, 4}},
-		{"pieces of an earlier run", changesEnd{Seen: read, Older: true}, load.MethodChanges, "10:00:00", []int64{1}},
+		{"pieces of an earlier run", changesEnd{Seen: read, TookOver: true}, load.MethodChanges, "10:00:00", []int64{1}},
 		{"a range of its own", changesEnd{Seen: read, Aside: true}, load.MethodChanges, "10:00:00", []int64{1}},
 		{"a lookback", changesEnd{Seen: read, Lookback: true}, load.MethodLookback, "11:30:00", []int64{1, 4}},
 	} {

@@ -177,24 +177,24 @@ func (c *Reconciler) readAgain(ctx context.Context, windows []*reading.Window, w
 	if err := c.again(); err != nil {
 		return err
 	}
-	var dated, undated []*reading.Window
+	var datedWindows, undatedWindows []*reading.Window
 	for _, w := range windows {
 		c.Reader.Log.LogAttrs(ctx, slog.LevelInfo, "window is read again", slog.String("window", w.Name()), slog.String("reason", why))
 		switch {
 		case w.Undated != nil:
-			undated = append(undated, w)
+			undatedWindows = append(undatedWindows, w)
 		case w.IDs == nil: // the planner counted no results in it
 			at := slices.Index(c.Windows, w)
 			_, planned, err := c.plan(ctx, w.Planned.Window, w.Older, at, at+1, c.Reader.Counter())
 			if err != nil {
 				return err
 			}
-			dated = append(dated, planned...)
+			datedWindows = append(datedWindows, planned...)
 		default:
-			dated = append(dated, w)
+			datedWindows = append(datedWindows, w)
 		}
 	}
-	for _, w := range slices.Concat(dated, undated) {
+	for _, w := range slices.Concat(datedWindows, undatedWindows) {
 		if w.IDs != nil {
 			c.expected = c.expected.Union(w.IDs)
 		}
@@ -202,14 +202,14 @@ func (c *Reconciler) readAgain(ctx context.Context, windows []*reading.Window, w
 			return err
 		}
 	}
-	c.Reread += len(dated) + len(undated)
-	if err := c.Reader.Read(ctx, dated); err != nil {
+	c.Reread += len(datedWindows) + len(undatedWindows)
+	if err := c.Reader.Read(ctx, datedWindows); err != nil {
 		return err
 	}
-	for _, w := range undated {
+	for _, w := range undatedWindows {
 		w.Undated.Dated = c.datedIDs()
 	}
-	return c.Reader.Read(ctx, undated)
+	return c.Reader.Read(ctx, undatedWindows)
 }
 
 // plan divides a span into windows. These replace the run's windows with the indexes from

@@ -80,7 +80,7 @@ func (c *Reconciler) changesAfter() *load.Changes {
 	e := changesEnd{
 		Seen: c.readIDs().Union(c.outside), Later: c.later, Aside: kept && !c.Interval.Continues, To: c.Interval.Read.To,
 		Lookback: kept && !asked.Continues,
-		Older:    asked.Continues && slices.ContainsFunc(c.Windows, func(w *reading.Window) bool { return w.Taken }),
+		TookOver: asked.Continues && slices.ContainsFunc(c.Windows, func(w *reading.Window) bool { return w.Taken }),
 	}
 	return asked.manifest(e)
 }

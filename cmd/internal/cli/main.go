@@ -1,5 +1,6 @@
-// Package cli is formetl's command line. A command is a function that returns a *cobra.Command
-// and lies in the file of its name; forms, status, publish, count and copy lie in
+// Package cli is formetl's command line. The command verify, for example, is made by verifyCommand,
+// which returns a *cobra.Command, and its work is done by the function verify. Both lie in the file
+// of the command's name; forms, status, publish, count and copy lie in
 // transactions.go, and the commands of schema and state in the files that begin so.
 //
 // A command has its flags in a struct. It gets its streams, its environment and its log as a

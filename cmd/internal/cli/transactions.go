@@ -50,18 +50,18 @@ func (a *asked) registerResults(set *pflag.FlagSet) {
 
 // open starts a command. It returns the definition in the file, or without a file a definition made
 // of the flags, with this name.
-func (a *asked) open(cmd *cobra.Command, p *process, files []string, name string) (def *definition.Definition, o pipelines.Options, err error) {
-	if len(files) == 0 {
+func (a *asked) open(cmd *cobra.Command, p *process, definitions []string, name string) (def *definition.Definition, o pipelines.Options, err error) {
+	if len(definitions) == 0 {
 		if def, err = p.define(name, a.form, &a.service, a.given.State); err == nil {
 			o, err = p.start(slog.LevelWarn, a.given.Options)
 		}
 		return def, o, err
 	}
-	if err := console.BesideDefinition(cmd.Flags(), files[0]); err != nil {
+	if err := console.BesideDefinition(cmd.Flags(), definitions[0]); err != nil {
 		return nil, o, err
 	}
 	a.given.KeyFile = a.service.KeyFile
-	defs, o, err := p.open(cmd.Context(), &a.given, files, slog.LevelWarn, withKey)
+	defs, o, err := p.open(cmd.Context(), &a.given, definitions, slog.LevelWarn, withKey)
 	if err != nil {
 		return nil, o, err
 	}
@@ -70,22 +70,22 @@ func (a *asked) open(cmd *cobra.Command, p *process, files []string, name string
 
 // openResults is open for a command that reads results of one form: the form of --form, or
 // the definition's first.
-func (a *asked) openResults(cmd *cobra.Command, p *process, files []string, name string) (*definition.Definition, pipelines.Options, error) {
+func (a *asked) openResults(cmd *cobra.Command, p *process, definitions []string, name string) (*definition.Definition, pipelines.Options, error) {
 	labels, err := console.ByLabel(a.names)
-	if err == nil && len(files) == 0 {
+	if err == nil && len(definitions) == 0 {
 		err = console.CheckForm(a.form)
 	}
 	if err != nil {
 		return nil, pipelines.Options{}, err
 	}
-	def, o, err := a.open(cmd, p, files, name)
+	def, o, err := a.open(cmd, p, definitions, name)
 	if err != nil {
 		return nil, o, err
 	}
-	if a.form = cmp.Or(a.form, def.Forms[0]); len(files) > 0 && definition.IsGlob(a.form) {
+	if a.form = cmp.Or(a.form, def.Forms[0]); len(definitions) > 0 && definition.IsGlob(a.form) {
 		return nil, o, console.Usagef("the definition names its forms by patterns: give --form; `formetl forms` lists them")
 	}
-	if len(files) == 0 || cmd.Flags().Changed("names") {
+	if len(definitions) == 0 || cmd.Flags().Changed("names") {
 		def.Labels = labels
 	}
 	return def, o, nil
@@ -99,8 +99,8 @@ func askCommand(p *process, cmd *cobra.Command, aboutForm bool, ask func(ctx con
 	a.register(cmd.Flags(), map[bool]string{true: "the definition's, if it has one form"}[aboutForm])
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
 	cmd.Args = console.OptionalDefinition
-	cmd.RunE = func(cmd *cobra.Command, files []string) error {
-		def, o, err := a.open(cmd, p, files, "")
+	cmd.RunE = func(cmd *cobra.Command, definitions []string) error {
+		def, o, err := a.open(cmd, p, definitions, "")
 		if err != nil {
 			return err
 		}

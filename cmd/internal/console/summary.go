@@ -247,8 +247,8 @@ func (l *Log) noteRejects(r *pipelines.Report, f *pipelines.FormReport) {
 	l.Tell(slog.LevelWarn, f.Form+": note: "+Plural(f.Rejected, "result")+" rejected; "+where+"; "+replayHint(r), attrs...)
 }
 
-// deadLetters returns how many results the runs of forms rejected, and the files with them, one for
-// each output.
+// deadLetters returns the paths of the dead letters that the runs of forms wrote, joined by commas,
+// and how many results these forms rejected. A form without dead letters counts for none.
 func deadLetters(forms ...*pipelines.FormReport) (rejected int64, files string) {
 	var paths []string
 	for _, f := range forms {
