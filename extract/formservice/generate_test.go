@@ -1,47 +1,11 @@
 package formservice
 
 import (
-	"math/rand/v2"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
 )
-
-func matches(s selection, r record) bool {
-	at := r.date
-	if s.moment != nil && at != never {
-		at = s.moment(r.id, at)
-	}
-	return s.minID <= r.id && r.id <= s.maxID && (!s.dated || at != never && s.after < at && at < s.before)
-}
-
-// randomSelection draws bounds that often cut close to results.
-func randomSelection(rng *rand.Rand, f *Form) selection {
-	s := everything
-	s.desc = rng.IntN(2) == 0
-	from, to := f.span()
-	if rng.IntN(4) > 0 {
-		s.dated = true
-		span := []int64{1, 60, 3600, daySize, 12 * daySize, to - from}[rng.IntN(6)]
-		s.after = from - 6 + rng.Int64N(to-from+10)
-		s.before = s.after + 2 + rng.Int64N(span)
-		if rng.IntN(6) == 0 {
-			s.after = everything.after
-		}
-		if rng.IntN(6) == 0 {
-			s.before = everything.before
-		}
-	}
-	last := f.stored.top
-	if rng.IntN(3) == 0 {
-		s.minID = last - rng.Int64N(last/100+100)
-	}
-	if rng.IntN(3) == 0 {
-		s.maxID = last - rng.Int64N(last/100+100)
-	}
-	return s
-}
 
 // TestGeneratedContent checks that a form of some size holds what tests of it count on.
 func TestGeneratedContent(t *testing.T) {

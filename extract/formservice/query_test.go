@@ -1,11 +1,9 @@
 package formservice
 
 import (
-	"net/url"
 	"slices"
 	"strings"
 	"testing"
-	"unicode/utf8"
 )
 
 func TestParseQuery(t *testing.T) {
@@ -60,42 +58,4 @@ func TestWithout(t *testing.T) {
 			t.Errorf("%q: %q, want %q", raw, got, want)
 		}
 	}
-}
-
-// FuzzParseQuery holds the parser to net/url: what the strict parser accepts,
-// net/url reads the same way, and what was encoded comes back.
-func FuzzParseQuery(f *testing.F) {
-	for _, seed := range []string{
-		"", "a=1", "a=1&b=%20", "a=%2B&a=", "fs_search_equals_1=%C3%A9&fs_limit", "a=%", "a=b+c", "&&", "=", "a;b=c", "%00=%FF",
-	} {
-		f.Add(seed)
-	}
-	f.Fuzz(func(t *testing.T, raw string) {
-		pairs, err := parseQuery(raw)
-		seen := map[string]bool{}
-		for _, p := range pairs {
-			if p.name == "" || seen[p.name] || !utf8.ValidString(p.name+p.value) {
-				t.Fatalf("%q: pair %q", raw, p)
-			}
-			seen[p.name] = true
-		}
-		if strings.Contains(keyless(raw+"&fs_api_key=canary"), "canary") && !strings.Contains(raw, "canary") {
-			t.Fatalf("%q: the key is left", raw)
-		}
-		if err != nil {
-			return
-		}
-		if strings.Contains(raw, ";") {
-			return // net/url refuses it
-		}
-		values, err := url.ParseQuery(raw)
-		if err != nil || len(values) != len(pairs) {
-			t.Fatalf("%q: net/url reads %v (%v), we %q", raw, values, err, pairs)
-		}
-		for _, p := range pairs {
-			if values.Get(p.name) != p.value {
-				t.Fatalf("%q: %s is %q, net/url reads %q", raw, p.name, p.value, values.Get(p.name))
-			}
-		}
-	})
 }

@@ -39,26 +39,27 @@ func TestJSONControl(t *testing.T) {
 
 // TestInstants reads wall-clock times around both changes of a clock.
 func TestInstants(t *testing.T) {
-	zone, err := time.LoadLocation("America/Chicago")
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := clock{zone: zone}
-	for wall, want := range map[string]string{
-		"2025-03-09 01:59:59": "2025-03-09T07:59:59.000Z",
-		"2025-03-09 02:30:00": "2025-03-09T08:30:00.000Z", // skipped: as 03:30
-		"2025-03-09 03:00:00": "2025-03-09T08:00:00.000Z",
-		"2025-11-02 00:59:59": "2025-11-02T05:59:59.000Z",
-		"2025-11-02 01:30:00": "2025-11-02T06:30:00.000Z", // the first of two
-		"2025-11-02 02:00:00": "2025-11-02T08:00:00.000Z",
-		"1960-01-01 00:00:00": "1960-01-01T06:00:00.000Z",
-		"not a date":          "not a date",
+	for _, c := range []struct{ zone, wall, want string }{
+		{"America/Chicago", "2025-03-09 01:59:59", "2025-03-09T07:59:59.000Z"},
+		{"America/Chicago", "2025-03-09 02:30:00", "2025-03-09T08:30:00.000Z"}, // skipped: as 03:30
+		{"America/Chicago", "2025-03-09 03:00:00", "2025-03-09T08:00:00.000Z"},
+		{"America/Chicago", "2025-11-02 00:59:59", "2025-11-02T05:59:59.000Z"},
+		{"America/Chicago", "2025-11-02 01:30:00", "2025-11-02T06:30:00.000Z"}, // the first of two
+		{"America/Chicago", "2025-11-02 02:00:00", "2025-11-02T08:00:00.000Z"},
+		{"America/Chicago", "1960-01-01 00:00:00", "1960-01-01T06:00:00.000Z"},
+		{"Australia/Lord_Howe", "2026-04-05 01:45:00", "2026-04-04T14:45:00.000Z"}, // half an hour comes twice
+		{"UTC", "2026-03-08 02:30:00", "2026-03-08T02:30:00.000Z"},
+		{"UTC", "not a date", "not a date"},
 	} {
-		if got, ok := c.date(1, wall); !ok || got != want {
-			t.Errorf("%s is %s, want %s", wall, got, want)
+		zone, err := time.LoadLocation(c.zone)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, ok := (clock{zone: zone}).date(1, c.wall); !ok || got != c.want {
+			t.Errorf("%s in %s is %s, want %s", c.wall, c.zone, got, c.want)
 		}
 	}
-	c.random = true
+	c := clock{zone: chicago(t), random: true}
 	seen := map[int64]bool{}
 	for id := range int64(100) {
 		at := c.instant(id, 0)
@@ -69,24 +70,5 @@ func TestInstants(t *testing.T) {
 	}
 	if len(seen) < 50 {
 		t.Errorf("%d fractions of 100 results", len(seen))
-	}
-}
-
-// TestInstant is how a zone's two odd hours are meant.
-func TestInstant(t *testing.T) {
-	for _, c := range []struct{ zone, wall, want string }{
-		{"America/Chicago", "2026-11-01 01:30:00", "2026-11-01T01:30:00-05:00"},
-		{"America/Chicago", "2026-03-08 02:30:00", "2026-03-08T03:30:00-05:00"},
-		{"Australia/Lord_Howe", "2026-04-05 01:45:00", "2026-04-05T01:45:00+11:00"},
-		{"UTC", "2026-03-08 02:30:00", "2026-03-08T02:30:00Z"},
-	} {
-		zone, err := time.LoadLocation(c.zone)
-		if err != nil {
-			t.Fatal(err)
-		}
-		at, err := time.Parse(WallTime, c.wall)
-		if got := Instant(at, zone).Format(time.RFC3339); err != nil || got != c.want {
-			t.Errorf("%s in %s is %s, and should be %s", c.wall, c.zone, got, c.want)
-		}
 	}
 }
