@@ -4,23 +4,11 @@ import (
 	"testing"
 
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/load/loadtest/needs"
 )
 
 // TestFileKilledAtEveryPoint kills runs that replace a single file: it is the
 // old one or the new one, whole, and a manifest beside it agrees with it.
-func TestFileKilledAtEveryPoint(t *testing.T) {
-	needs.Slow(t)
-	eachPlace(t, func(t *testing.T, k kind) {
-		for _, second := range []bool{false, true} {
-			t.Run(map[bool]string{false: "first", true: "second"}[second], func(t *testing.T) {
-				for _, c := range needs.Sample(fileCrashes(second), 3) {
-					t.Run(c.String(), func(t *testing.T) { c.testFile(t, newWorld(t, k, csvFile)) })
-				}
-			})
-		}
-	})
-}
+func TestFileKilledAtEveryPoint(t *testing.T) { eachCrash(t, csvFile, fileCrashes, 3) }
 
 // fileCrashes are the points of a run with a single file, which is one part,
 // has no id set and no mark.
@@ -38,22 +26,6 @@ func fileCrashes(second bool) []crash {
 		}
 	}
 	return all
-}
-
-func (c crash) testFile(t *testing.T, w *world) {
-	t.Helper()
-	var before rows
-	if c.second {
-		w.run()
-		before = truth(w.form)
-		change(w.form)
-	}
-	w.runInto(c.String())
-	w.crashedFile(c.file, before, truth(w.form))
-	w.run()
-	w.whole(truth(w.form))
-	w.clean()
-	w.whole(truth(w.form))
 }
 
 // crashedFile checks what the readers of a single file see after a crash.

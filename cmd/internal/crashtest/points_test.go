@@ -88,13 +88,17 @@ func crashes(second bool) []crash {
 
 // TestDatasetKilledAtEveryPoint kills a run before each of its actions. What
 // readers see then is told exactly; the next run makes the truth of it.
-func TestDatasetKilledAtEveryPoint(t *testing.T) {
+func TestDatasetKilledAtEveryPoint(t *testing.T) { eachCrash(t, ndjsonDataset, crashes, 4) }
+
+// eachCrash tests n of the crashes of a first run and n of a second one.
+func eachCrash(t *testing.T, o output, crashes func(second bool) []crash, n int) {
+	t.Helper()
 	needs.Slow(t)
 	eachPlace(t, func(t *testing.T, k kind) {
 		for _, second := range []bool{false, true} {
 			t.Run(map[bool]string{false: "first", true: "second"}[second], func(t *testing.T) {
-				for _, c := range needs.Sample(crashes(second), 4) {
-					t.Run(c.String(), func(t *testing.T) { c.test(t, newWorld(t, k, ndjsonDataset)) })
+				for _, c := range needs.Sample(crashes(second), n) {
+					t.Run(c.String(), func(t *testing.T) { c.test(t, newWorld(t, k, o)) })
 				}
 			})
 		}
@@ -113,7 +117,11 @@ func (c crash) test(t *testing.T, w *world) {
 		change(w.form)
 	}
 	w.runInto(c.String())
-	w.crashed(c.sight, before, truth(w.form))
+	if w.output.file == "" {
+		w.crashed(c.sight, before, truth(w.form))
+	} else {
+		w.crashedFile(c.file, before, truth(w.form))
+	}
 	w.run()
 	w.whole(truth(w.form))
 	w.clean()
