@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
-	"slices"
-	"strings"
 	"testing"
 
 	"github.com/formetl/formetl/extract"
@@ -47,48 +45,6 @@ func TestNothingIsAskedWhereNoOutputCanBeWritten(t *testing.T) {
 		t.Errorf("%d requests were sent", n)
 	}
 	sameTree(t, before, tree(t, w.dir))
-}
-
-// TestDatasetThatTheDefinitionNoLongerFits is refused before any request, left
-// as it is, and replaced whole by --full, also where the range is a part of it.
-func TestDatasetThatTheDefinitionNoLongerFits(t *testing.T) {
-	const what = "partition of the dataset was day and is month"
-	out := definition.Output{Path: "set/", Format: "ndjson", Partition: definition.PartitionDay}
-	w := newWorld(t, fourDays())
-	w.run(w.daily(out))
-	before, asked := tree(t, w.dir), len(w.service.Log())
-
-	out.Partition = definition.PartitionMonth
-	changed := w.daily(out)
-	changed.Extract.From = extracttest.Wall("2026-01-03")
-	_, err := pipelines.Run(t.Context(), changed, options())
-	if err == nil || !strings.Contains(err.Error(), what) || !strings.Contains(err.Error(), "--full") {
-		t.Fatalf("error %v", err)
-	}
-	o := options()
-	if _, planned := pipelines.MakePlan(t.Context(), changed, o, false); planned == nil || !strings.Contains(planned.Error(), what) {
-		t.Errorf("the plan says %v", planned)
-	}
-	if n := len(w.service.Log()) - asked; n != 0 {
-		t.Errorf("%d requests were sent", n)
-	}
-	sameTree(t, before, tree(t, w.dir))
-
-	o.Full = true
-	_, planned := pipelines.MakePlan(t.Context(), changed, o, false)
-	report, err := pipelines.Run(t.Context(), changed, o)
-	if err := errors.Join(planned, err); err != nil {
-		t.Fatal(err)
-	}
-	m := readManifest(t, filepath.Join(w.path("set"), load.ManifestName))
-	if rows := report.Forms[0].Rows + report.Forms[0].Rejected; rows != 8 || report.Forms[0].Range.From.String() != "2026-01-01 00:00:00" {
-		t.Errorf("%d results of %s", rows, report.Forms[0].Range.From)
-	}
-	for name := range dataOnly(tree(t, w.path("set"))) {
-		if !slices.ContainsFunc(m.Parts, func(p load.Part) bool { return filepath.FromSlash(p.Path) == name }) {
-			t.Errorf("%s is left", name)
-		}
-	}
 }
 
 // TestSearchesAreEqualInAnyOrder of their criteria.

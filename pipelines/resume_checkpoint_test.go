@@ -61,7 +61,7 @@ func shapes() map[string][]definition.Output {
 }
 
 // TestResumeInEveryShape: what was read of a run that was stopped is not asked
-// for again, whatever it is to become.
+// for again, whatever it is to become, and a plan tells of it.
 func TestResumeInEveryShape(t *testing.T) {
 	for name, outs := range shapes() {
 		for stop := 1; stop <= 4; stop++ {
@@ -72,6 +72,17 @@ func TestResumeInEveryShape(t *testing.T) {
 				if kept := stopped.Forms[0].ResultsKept; kept == nil || *kept != int64(2*stop) {
 					t.Errorf("the report of the run that was stopped says that %v results are kept", kept)
 				}
+				planned := func() *pipelines.Unfinished {
+					t.Helper()
+					report, err := pipelines.MakePlan(t.Context(), def(), r.o, true)
+					if err != nil {
+						t.Fatal(err)
+					}
+					return report.Forms[0].Unfinished
+				}
+				if u := planned(); u == nil || u.Windows != stop || u.Results != int64(2*stop) || u.RunID != stopped.RunID {
+					t.Errorf("the plan tells of %+v", u)
+				}
 				asked, report := r.asked(def())
 				want := []string{"2026-01-01", "2026-01-02", "2026-01-03", "2026-01-04"}[stop:]
 				if f := report.Forms[0]; !slices.Equal(asked, want) || f.Continued != stopped.RunID || f.WindowsKept != stop || f.Rows != 8 || !f.Verified.Match {
@@ -79,6 +90,9 @@ func TestResumeInEveryShape(t *testing.T) {
 				}
 				r.checkAll(outs, inJanuary)
 				r.noCheckpoint()
+				if u := planned(); u != nil {
+					t.Errorf("afterwards the plan tells of %+v", u)
+				}
 			})
 		}
 	}
@@ -216,23 +230,4 @@ func TestCheckpointOfAFailure(t *testing.T) {
 		t.Fatal("the run ended well")
 	}
 	r.noCheckpoint()
-}
-
-// TestPlanTellsOfAnUnfinishedRun without asking for anything.
-func TestPlanTellsOfAnUnfinishedRun(t *testing.T) {
-	for name, outs := range shapes() {
-		r := newDeclared(t)
-		stopped := r.stopAt(r.daily(slices.Clone(outs)...), "read", 2)
-		report, err := pipelines.MakePlan(t.Context(), r.daily(slices.Clone(outs)...), r.o, true)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if u := report.Forms[0].Unfinished; u == nil || u.Windows != 2 || u.Results != 4 || u.RunID != stopped.RunID {
-			t.Errorf("%s: %+v", name, u)
-		}
-		r.asked(r.daily(slices.Clone(outs)...))
-		if report, err = pipelines.MakePlan(t.Context(), r.daily(slices.Clone(outs)...), r.o, true); err != nil || report.Forms[0].Unfinished != nil {
-			t.Errorf("%s: %+v, %v", name, report.Forms[0].Unfinished, err)
-		}
-	}
 }

@@ -17,8 +17,6 @@ import (
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/pipelinestest"
-	"github.com/formetl/formetl/pipelines/reading"
-	"github.com/formetl/formetl/schemas"
 )
 
 // resumed is a world whose runs can be stopped at a point.
@@ -158,39 +156,6 @@ func (r *resumed) overwrite(pattern, content string) {
 			r.t.Fatal(err)
 		}
 	}
-}
-
-// writeManifest leaves an empty manifest, as another run would.
-func (r *resumed) writeManifest() {
-	r.t.Helper()
-	source := r.daily(days()).Source
-	m := load.Manifest{
-		Format: "ndjson", Form: "form1", RunID: "other", Names: "id", Parts: []load.Part{},
-		Source: load.Source{Account: source.Account, Timezone: source.Zone.String()},
-	}
-	data, err := m.Encode()
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(r.path("days"), load.ManifestName), data, 0o600); err != nil {
-		r.t.Fatal(err)
-	}
-}
-
-// TestDataAtFaultKeepsNothing: what another run would meet again is no
-// beginning for it.
-func TestDataAtFaultKeepsNothing(t *testing.T) {
-	r := newResumed(t)
-	def := r.daily(days())
-	def.Schema = &schemas.Schema{Name: "strict", Columns: []schemas.Column{
-		{Name: "id", From: schemas.Source{Kind: schemas.FromResultID}, Type: schemas.Type{Kind: schemas.Int64}},
-		{Name: "n", From: schemas.Source{Kind: schemas.FromItem, ID: "1"}, Type: schemas.Type{Kind: schemas.Int64}},
-	}, MaxRejects: 5}
-	_, err := pipelines.Run(t.Context(), def, r.o)
-	if e := new(reading.RejectsError); !errors.As(err, &e) {
-		t.Fatal(err)
-	}
-	r.checkTidy()
 }
 
 // lostLease is a destination whose lease is lost when a part is staged.
