@@ -70,23 +70,6 @@ func TestBudgetIsSharedAndKept(t *testing.T) {
 	})
 }
 
-func TestBudgetOfAMinuteWaitsForOtherRuns(t *testing.T) {
-	state := t.TempDir()
-	synctest.Test(t, func(t *testing.T) {
-		start := time.Now()
-		for i := range 7 {
-			b := newBudget(budgeted(state, 3, 100), stateAt(state), time.Now, nil).(*sharedBudget)
-			if err := b.Reserve(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			b.Close()
-			if at, want := time.Since(start).Round(time.Second), time.Duration(i/3)*transport.BudgetMinute; at != want {
-				t.Errorf("request %d went at %s, want %s", i, at, want)
-			}
-		}
-	})
-}
-
 // TestBudgetSurvivesClockAndGarbage: a clock set back does not lock a run out
 // for longer than the budget's own time, and a damaged file is none.
 func TestBudgetSurvivesClockAndGarbage(t *testing.T) {

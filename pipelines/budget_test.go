@@ -30,35 +30,6 @@ func budgetOf(t *testing.T, perMinute, perDay int, now func() time.Time) *shared
 	return newBudget(budgeted("", perMinute, perDay), stateAt(t.TempDir()), now, nil).(*sharedBudget)
 }
 
-// TestBudgetMinute: any 60 seconds hold at most the limit, and waiting is as
-// short as it can be.
-func TestBudgetMinute(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const limit = 5
-		b := budgetOf(t, limit, 0, time.Now)
-		start := time.Now()
-		var mu sync.Mutex
-		var times []time.Duration
-		var group sync.WaitGroup
-		for range 23 {
-			group.Go(func() {
-				if err := b.Reserve(t.Context()); err != nil {
-					t.Error(err)
-				}
-				mu.Lock()
-				times = append(times, time.Since(start))
-				mu.Unlock()
-			})
-		}
-		group.Wait()
-		for i, at := range times {
-			if want := time.Duration(i/limit) * transport.BudgetMinute; at != want {
-				t.Errorf("request %d went at %s, want %s", i, at, want)
-			}
-		}
-	})
-}
-
 // TestBudgetRolls: the minute rolls, it does not begin anew at full minutes.
 func TestBudgetRolls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
