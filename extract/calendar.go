@@ -26,7 +26,7 @@ func (u Unit) Start(t time.Time) time.Time {
 	if u == UnitNone {
 		return t
 	}
-	return u.period().start(t)
+	return u.period().Start(t)
 }
 
 // Next returns the beginning of the unit after the one that holds t; t itself for UnitNone.

@@ -168,7 +168,7 @@ func TestStep(t *testing.T) {
 		if tc.period.String() != tc.name || tc.period.Auto() {
 			t.Errorf("%+v is called %s", tc.period, tc.period)
 		}
-		if got := tc.period.start(at); !got.Equal(wallTime(t, tc.start)) {
+		if got := tc.period.Start(at); !got.Equal(wallTime(t, tc.start)) {
 			t.Errorf("%s: start of %s is %s, want %s", tc.period, tc.at, got, tc.start)
 		}
 		if got := tc.period.next(at); !got.Equal(wallTime(t, tc.next)) {
@@ -207,11 +207,11 @@ func FuzzStep(f *testing.F) {
 		size = 1 + (size%1000+1000)%1000
 		s := [...]Period{{Months: size}, {Days: size}, {Seconds: size}}[kind%3]
 		tm := time.Unix(at%(200*366*86400), 0).UTC()
-		start, next := s.start(tm), s.next(tm)
+		start, next := s.Start(tm), s.next(tm)
 		if start.After(tm) || !next.After(tm) {
 			t.Fatalf("%s around %s: %s to %s", s, tm, start, next)
 		}
-		if got := s.start(next); !got.Equal(next) {
+		if got := s.Start(next); !got.Equal(next) {
 			t.Fatalf("%s: %s is a boundary, but its start is %s", s, next, got)
 		}
 		if got := s.next(start); !got.Equal(next) {

@@ -381,7 +381,7 @@ func (p *planner) beginning(ctx context.Context, period Period) (time.Time, erro
 		return time.Time{}, &transport.Error{Code: 78, Problem: "the windows or partitions need a beginning of the range where nothing may be counted: set extract.from"}
 	default: // no request has told yet whether the range holds a result
 		if some, err := holds(ctx, c.span()); err != nil || !some {
-			return period.start(c.To), err
+			return period.Start(c.To), err
 		}
 	}
 	for period.next(c.lower).Before(c.To) {
@@ -399,5 +399,5 @@ func (p *planner) beginning(ctx context.Context, period Period) (time.Time, erro
 			c.lower = middle
 		}
 	}
-	return period.start(c.lower), nil
+	return period.Start(c.lower), nil
 }

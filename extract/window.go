@@ -116,8 +116,8 @@ func (p Period) periodStart(index int64) time.Time {
 	return time.Unix(firstMonday.Unix()+index*p.size(), 0).UTC()
 }
 
-// start returns the period's boundary at or before t.
-func (p Period) start(t time.Time) time.Time { return p.periodStart(p.periodIndex(t)) }
+// Start returns the period's boundary at or before t.
+func (p Period) Start(t time.Time) time.Time { return p.periodStart(p.periodIndex(t)) }
 
 // next returns the period's first boundary after t.
 func (p Period) next(t time.Time) time.Time { return p.periodStart(p.periodIndex(t) + 1) }

@@ -55,7 +55,7 @@ func TestPartsGone(t *testing.T) {
 		if older == 0 {
 			r.put("days/"+before[2].Path, strings.Repeat("x", int(before[2].Bytes)))
 		}
-		r.o.From, r.o.To = extracttest.Wall(from), extracttest.Wall("2026-01-05")
+		r.o.Range = between(extracttest.Wall(from), extracttest.Wall("2026-01-05"))
 		if f := r.runBy(r.daily(days()), r.o).Forms[0]; f.Older != older {
 			t.Errorf("report %+v", f)
 		}

@@ -190,3 +190,14 @@ func zoned(t testing.TB, w *world, s string) func() time.Time {
 	now := time.Date(wall.Year(), wall.Month(), wall.Day(), wall.Hour(), wall.Minute(), wall.Second(), 0, w.source.Zone)
 	return func() time.Time { return now }
 }
+
+// between is the range of the flags --from and --to; a zero time is no bound.
+func between(from, to time.Time) (r definition.Range) {
+	if !from.IsZero() {
+		r.From = definition.At(from)
+	}
+	if !to.IsZero() {
+		r.To = definition.At(to)
+	}
+	return r
+}

@@ -117,7 +117,7 @@ func newFormRun(def *definition.Definition, o Options, client extract.Client, fo
 // read and not committed is kept for the next run or removed.
 func (f *formRun) run(ctx context.Context) (err error) {
 	defer func() { f.endReport(err) }()
-	flags := f.o.Flags()
+	flags := f.o.Flags(f.reader.Def)
 	flags.Beyond = f.beyond
 	asked, err := reading.NewInterval(f.reader.Def, flags, f.o.Now())
 	if err != nil {
@@ -212,7 +212,7 @@ type decision struct {
 // decide decides what the run reads, by how far earlier runs came and by what the service says
 // has changed since.
 func (f *formRun) decide(ctx context.Context, asked reading.Interval, inherited *checkpoint.Inherited) (*decision, error) {
-	d := &decision{Interval: asked.Decide(f.reader.Def, f.o.Flags(), f.outputs.Manifests(), inherited.Oldest()), inherited: inherited}
+	d := &decision{Interval: asked.Decide(f.reader.Def, f.o.Flags(f.reader.Def), f.outputs.Manifests(), inherited.Oldest()), inherited: inherited}
 	tellTakenOver(inherited, d.Interval, f.o.Resume)
 	return d, f.follow(ctx, d)
 }

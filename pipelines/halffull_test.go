@@ -40,7 +40,7 @@ func TestHalfOfAFullRun(t *testing.T) {
 				def.Extract.Incremental, def.Extract.Lookback = true, time.Hour
 			},
 			func(o *pipelines.Options, def *definition.Definition) {
-				o.From, o.To = def.Extract.From.AddDate(0, 0, 3), def.Extract.To
+				o.Range = between(def.Extract.From.AddDate(0, 0, 3), def.Extract.To)
 			},
 		} {
 			half := []string{"days", "months"}[i%2]

@@ -169,9 +169,9 @@ func TestPartsWithoutTheirIDs(t *testing.T) {
 	l.checkDataset("days", pipelinestest.Truth(l.form, nil))
 	// A part that is read again for nothing gets its set all the same.
 	l.form.Delete(8)
-	l.o.From, l.o.To = extracttest.Wall("2026-01-03"), extracttest.Wall("2026-01-04")
+	l.o.Range = between(extracttest.Wall("2026-01-03"), extracttest.Wall("2026-01-04"))
 	l.goOn()
-	l.o.From, l.o.To = time.Time{}, time.Time{}
+	l.o.Range = definition.Range{}
 	damage("2026-01-03")
 	l.insert(8, "2026-01-21 13:05:00", "between the ids of the part")
 	for i, now := range []string{"2026-01-21 13:30:00", "2026-01-21 14:30:00"} {
@@ -213,5 +213,22 @@ func TestUndatedAreAskedForByTheirIDs(t *testing.T) {
 				t.Errorf("%d undated", f.Undated)
 			}
 		})
+	}
+}
+
+// TestRangeThatMovesOn: a definition with `from: -90d` begins later each day. What older parts hold
+// stays, and the rest is proven as before.
+func TestRangeThatMovesOn(t *testing.T) {
+	l := newLiving(t)
+	l.edit = func(def *definition.Definition) { def.Extract.From = extracttest.Wall("2026-01-10") }
+	l.goOn()
+	l.now("2026-01-23 00:00:30")
+	l.edit = func(def *definition.Definition) { def.Extract.From = extracttest.Wall("2026-01-12") }
+	l.form.Delete(59) // of January 20th
+	l.form.Delete(31) // of the 11th, which is no longer in the range
+	l.insert(600, "2026-01-22 10:00:00", "new")
+	f, _ := l.goOn()
+	if m := readManifest(t, l.path("days/_manifest.json")); !f.Verified.Match || m.Rows != 33 || m.Parts[0].From != load.Wall(extracttest.Wall("2026-01-10")) {
+		t.Errorf("%+v, %d rows from %s on", f.Verified, m.Rows, m.Parts[0].From)
 	}
 }

@@ -50,7 +50,7 @@ func Head(ctx context.Context, def *definition.Definition, o Options, limit int6
 }
 
 func headOf(ctx context.Context, def *definition.Definition, o Options, client extract.Client, limit int64, f *FormReport) (err error) {
-	iv, err := reading.NewInterval(def, o.Flags(), o.Now())
+	iv, err := reading.NewInterval(def, o.Flags(def), o.Now())
 	if err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ type LookQuery struct {
 // of results.
 func Look(ctx context.Context, def *definition.Definition, o Options, q LookQuery, format load.Format, w io.Writer) error {
 	o = o.WithDefaults()
-	iv, err := reading.NewInterval(def, o.Flags(), o.Now())
+	iv, err := reading.NewInterval(def, o.Flags(def), o.Now())
 	if err != nil {
 		return err
 	}

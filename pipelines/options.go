@@ -25,8 +25,8 @@ import (
 type Options struct {
 	BuiltIn output.BuiltIn
 	State   checkpoint.State // the definition's state, if it is open already
-	// From and To override the definition's range where they are not zero.
-	From, To time.Time
+	// Range overrides the bounds of the definition's range that it has.
+	Range definition.Range
 	// Full replaces what an earlier run left, whatever its schema was.
 	// Whole datasets are replaced: the range is widened to all their parts.
 	Full bool
@@ -54,6 +54,7 @@ type Options struct {
 	// whose service has a clock of its own set Wait. It is called from several goroutines.
 	Wait func(ctx context.Context, d time.Duration) error
 
+	began    time.Time        // the instant that Range goes by, set by WithDefaults
 	forms    int              // how many forms are run, set by Run
 	windows  reading.Slots    // limits the windows read at once over all forms, set by Run
 	encoders reading.Slots    // limits the objects that are encoded at once, set by Run
@@ -87,6 +88,9 @@ func (o Options) waiting(perMinute int, until time.Time) {
 func (o Options) WithDefaults() Options {
 	if o.Now == nil {
 		o.Now = time.Now
+	}
+	if o.began.IsZero() {
+		o.began = o.Now()
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -123,9 +127,14 @@ func NewRunID(now time.Time) string {
 	return now.UTC().Format("20060102T150405Z") + "-" + hex.EncodeToString(b[:])
 }
 
-// Flags returns the options that decide which interval a run reads.
-func (o Options) Flags() reading.RangeFlags {
-	return reading.RangeFlags{From: o.From, To: o.To, Full: o.Full}
+// Flags returns the options that decide which interval a run of a definition reads.
+func (o Options) Flags(def *definition.Definition) reading.RangeFlags {
+	at := o.began
+	if at.IsZero() {
+		at = o.Now()
+	}
+	w := o.Range.In(def.Source.Zone, at)
+	return reading.RangeFlags{From: w.From, To: w.To, Full: o.Full}
 }
 
 // Job returns a Job for the outputs of a form, for callers that only look at the outputs. It

@@ -142,7 +142,7 @@ func (r *PlanReport) forms(ctx context.Context, def *definition.Definition, o Op
 
 // make plans one form as a run of it would: with the same range and the same windows.
 func (p *FormPlan) make(ctx context.Context, def *definition.Definition, o Options, client extract.Client) error {
-	flags := o.Flags()
+	flags := o.Flags(def)
 	i, err := reading.NewInterval(def, flags, o.Now())
 	if err != nil {
 		return err

@@ -40,7 +40,7 @@ func TestKilledBackfill(t *testing.T) {
 			l.insert(100, "2026-01-21 05:00:00", "before the backfill")
 			l.insert(101, "2026-01-21 10:30:00", "in the backfill")
 			r := &resumed{world: l.world, o: l.o, form: l.form}
-			r.o.From, r.o.To = extracttest.Wall(c.from), extracttest.Wall(c.to)
+			r.o.Range = between(extracttest.Wall(c.from), extracttest.Wall(c.to))
 			r.stopAt(l.definition(), "read", 1)
 			l.now("2026-01-21 13:00:00")
 			if _, asked := l.goOn(); len(asked) > c.most {

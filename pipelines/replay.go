@@ -113,14 +113,14 @@ func gathered(windows []extract.Window, gap time.Duration) []extract.Window {
 // Options returns the options of the runs that read the form again: one run for each range, or
 // one for the whole range.
 func (f FormReplay) Options(o Options) []Options {
-	o.Forms, o.From, o.To, o.Full = []string{f.Form}, time.Time{}, time.Time{}, f.Full
+	o.Forms, o.Range, o.Full = []string{f.Form}, definition.Range{}, f.Full
 	if f.Whole {
 		return []Options{o}
 	}
 	runs := make([]Options, len(f.Ranges))
 	for i, r := range f.Ranges {
 		runs[i] = o
-		runs[i].From, runs[i].To = r.From.Time, r.To.Time
+		runs[i].Range = definition.Range{From: definition.At(r.From.Time), To: definition.At(r.To.Time)}
 	}
 	return runs
 }

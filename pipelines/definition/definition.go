@@ -80,7 +80,7 @@ type Requests struct {
 
 // Extract says which results are read and how.
 type Extract struct {
-	From, To     time.Time // half-open range; zero From: no lower bound, zero To: now less Settle
+	From, To     time.Time // half-open range, as it was when the definition was read; zero From: no lower bound, zero To: now less Settle
 	Settle       time.Duration
 	Window       extract.Period
 	Incremental  bool

@@ -1,14 +1,18 @@
 package definition
 
 import (
+	"cmp"
+	"time"
+
 	"github.com/formetl/formetl/extract"
 )
 
 func (r *reader) readExtract(v value) {
 	x := &r.def.Extract
+	var span Range
 	values := v.Section(
-		optional("from", intoParsed(&x.From, ParseWallTime, "")),
-		optional("to", intoParsed(&x.To, ParseWallTime, "")),
+		optional("from", intoParsed(&span.From, ParseBound, "")),
+		optional("to", intoParsed(&span.To, ParseBound, "")),
 		optional("settle", intoParsed(&x.Settle, spanWithin(0, maxSpan), "")),
 		optional("window", intoParsed(&x.Window, ParseWindow, "")),
 		optional("mode", intoChoice(&x.Incremental, "full", "incremental")),
@@ -25,6 +29,8 @@ func (r *reader) readExtract(v value) {
 			}
 		}),
 	)
+	w := span.In(cmp.Or(r.def.Source.Zone, time.UTC), r.o.Now())
+	x.From, x.To = w.From, w.To
 	if !x.From.IsZero() && !x.To.IsZero() && !x.To.After(x.From) {
 		values["to"].Fail("write a later `to`; it is exclusive: the day after the last day that is wanted",
 			"the range is empty: `to` (%s) is not after `from` (%s)", x.To.Format(extract.WireTime), x.From.Format(extract.WireTime))

@@ -52,6 +52,8 @@ type LoadOptions struct {
 	// Variables are the values of --var by name. They replace ${var:NAME} in place of those
 	// that the definition has under vars.
 	Variables map[string]string
+	// Now is the clock that `from: -90d` goes by; nil is time.Now.
+	Now func() time.Time
 }
 
 // Load reads a definition, checks it without any request and fills in the
@@ -81,6 +83,9 @@ func decode(doc *document, root value, o LoadOptions) (*Definition, error) {
 	folder, err := filepath.Abs(filepath.Dir(doc.file))
 	if err != nil {
 		return nil, fmt.Errorf("find the folder of %s: %w", doc.file, err)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
 	}
 	secrets := &o.Secrets
 	if o.WithoutSecrets {

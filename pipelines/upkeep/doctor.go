@@ -175,7 +175,7 @@ func (e *examination) skip(why string, names ...string) {
 // definition adds a check that tells what a run of the definition would read and write. It fails
 // if the range of the run is empty.
 func (e *examination) definition() {
-	if _, err := reading.NewInterval(e.def, e.o.Flags(), e.o.Now()); err != nil {
+	if _, err := reading.NewInterval(e.def, e.o.Flags(e.def), e.o.Now()); err != nil {
 		e.add(failed("definition", "", err, "set extract.from and extract.to to a range that has begun"))
 		return
 	}

@@ -41,7 +41,7 @@ func readSample(ctx context.Context, def *definition.Definition, o pipelines.Opt
 	s := &sampler{client: client, form: form, want: want, give: give, query: reading.Query(def.Extract), seen: map[int64]struct{}{}}
 	// The range goes up to now, without the settling time of a run, because a sample need not be
 	// the same twice.
-	w := reading.Given(def.Extract, o.Flags())
+	w := reading.Given(def.Extract, o.Flags(def))
 	if s.query.Window = w; !w.From.IsZero() && !w.To.IsZero() && !w.From.Before(w.To) {
 		return Sampled{}, &reading.RangeError{Window: w}
 	}

@@ -134,7 +134,7 @@ func nextBeginning(def *definition.Definition, o pipelines.Options, outputs []*O
 	if !def.Extract.Incremental {
 		return nil
 	}
-	asked, err := reading.NewInterval(def, o.Flags(), o.Now())
+	asked, err := reading.NewInterval(def, o.Flags(def), o.Now())
 	if err != nil {
 		return nil
 	}

@@ -110,7 +110,6 @@ func export(ctx context.Context, p *process, f exportFlags) error {
 	if err != nil {
 		return err
 	}
-	def.Extract.From, def.Extract.To = options.From, options.To
 	if err := checkSpan(def, options); err != nil {
 		return err
 	}

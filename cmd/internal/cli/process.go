@@ -99,17 +99,19 @@ func (p *process) loadKey(ctx context.Context, f *console.DefinitionFlags, file 
 // keyForForms is the end of help texts that say when the commands of openOutputs use the API key.
 const keyForForms = ", where the forms must be asked for"
 
-// checkSpan refuses a range that is empty because of --from or --to.
+// checkSpan refuses a range that is empty because of the flags that give a range.
 func checkSpan(def *definition.Definition, o pipelines.Options) error {
-	if o.From.IsZero() && o.To.IsZero() {
+	if o.Range.From == nil && o.Range.To == nil {
 		return nil
 	}
-	_, err := reading.NewInterval(def, o.Flags(), o.Now())
+	_, err := reading.NewInterval(def, o.Flags(def), o.Now())
 	e, ok := errors.AsType[*reading.RangeError](err)
 	switch {
 	case !ok:
 		return err
-	case o.From.IsZero():
+	case o.Range.From != nil && o.Range.To != nil:
+		return console.Usagef("the range is empty: it begins at %s and ends at %s; --to is the first day that is not wanted, --through the last one that is", load.Wall(e.Window.From), load.Wall(e.Window.To))
+	case o.Range.From == nil:
 		return console.Usagef("--to %s: the range begins after it, at %s; give a later --to", load.Wall(e.Window.To), load.Wall(e.Window.From))
 	}
 	return console.Usagef("--from %s: the range ends before it, at %s; give an earlier --from", load.Wall(e.Window.From), load.Wall(e.Window.To))

@@ -36,7 +36,7 @@ func runCommand(p *process) *cobra.Command {
 whole or not at all. All definitions are checked before the first request. One
 that fails does not stop the others.`,
 		Example: `  formetl run feedback.yaml
-  formetl run feedback.yaml --from 2026-01-01 --to 2026-02-01
+  formetl run feedback.yaml --last month
   formetl run a.yaml b.yaml --log-format json --report report.json
   formetl run feedback.yaml --metrics /var/lib/prometheus/node-exporter/feedback.prom
   formetl run feedback.yaml --dry-run`,

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strconv"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -93,7 +94,7 @@ func (a *asked) openResults(cmd *cobra.Command, p *process, definitions []string
 
 // askCommand completes a command that sends one transaction. After flags and arguments were checked
 // it calls ask, with the form if the command is about one.
-func askCommand(p *process, cmd *cobra.Command, aboutForm bool, ask func(ctx context.Context, client extract.Client, form string) (reply, error)) *cobra.Command {
+func askCommand(p *process, cmd *cobra.Command, aboutForm bool, ask func(ctx context.Context, client extract.Client, def *definition.Definition, form string) (reply, error)) *cobra.Command {
 	var a asked
 	var asJSON bool
 	a.register(cmd.Flags(), map[bool]string{true: "the definition's, if it has one form"}[aboutForm])
@@ -117,7 +118,7 @@ func askCommand(p *process, cmd *cobra.Command, aboutForm bool, ask func(ctx con
 			return err
 		}
 		defer client.Close()
-		r, err := ask(cmd.Context(), client, a.form)
+		r, err := ask(cmd.Context(), client, def, a.form)
 		if err != nil || r.value == nil {
 			return err
 		}
@@ -133,7 +134,7 @@ func formsCommand(p *process) *cobra.Command {
 		Example: `  formetl forms --base-url https://fs1.example.com --account acme
   formetl forms feedback.yaml
   formetl forms --json | jq -r '.[].directory'`,
-	}, false, func(ctx context.Context, c extract.Client, _ string) (reply, error) {
+	}, false, func(ctx context.Context, c extract.Client, _ *definition.Definition, _ string) (reply, error) {
 		forms, err := c.Forms(ctx)
 		return reply{append([]extract.Form{}, forms...), formRows(forms...)}, err
 	})
@@ -151,7 +152,7 @@ func statusCommand(p *process) *cobra.Command {
 		Short: "Show whether a form is open, and how much of its quotas is used",
 		Example: `  formetl status --base-url https://fs1.example.com --account acme --form form1
   formetl status feedback.yaml`,
-	}, true, func(ctx context.Context, c extract.Client, form string) (reply, error) {
+	}, true, func(ctx context.Context, c extract.Client, _ *definition.Definition, form string) (reply, error) {
 		status, err := c.Status(ctx, form)
 		rows := [][]string{{"form", form}, {"state", status.State}, {"last modified", status.LastModified}}
 		rows = console.Rows(rows, status.Limits, func(l extract.Limit) []string {
@@ -175,7 +176,7 @@ func publishCommand(p *process) *cobra.Command {
 		Short: "Show a form's publishing links and embed codes",
 		Example: `  formetl publish --base-url https://fs1.example.com --account acme --form form1
   formetl publish feedback.yaml --secure --json`,
-	}, true, func(ctx context.Context, c extract.Client, form string) (reply, error) {
+	}, true, func(ctx context.Context, c extract.Client, _ *definition.Definition, form string) (reply, error) {
 		publish, err := c.Publish(ctx, form, secure)
 		rows := console.Rows([][]string{{"KIND", "LINK OR CODE"}}, publish.URLs, func(u extract.PublishURL) []string { return []string{u.Type, u.URL} })
 		rows = console.Rows(rows, publish.Codes, func(code string) []string { return []string{"embed", code} })
@@ -192,6 +193,7 @@ func publishCommand(p *process) *cobra.Command {
 
 func countCommand(p *process) *cobra.Command {
 	var span console.RangeFlags
+	var options pipelines.Options
 	var q extract.CountQuery
 	cmd := askCommand(p, &cobra.Command{
 		Use:   "count [DEFINITION] [--form FORM]",
@@ -202,7 +204,11 @@ the form, but not its range: --from and --to give one.`,
 		Example: `  formetl count --base-url https://fs1.example.com --account acme --form form1
   formetl count feedback.yaml --from 2026-01-01 --to 2026-02-01
   formetl count --form form1 --min-id 100001`,
-	}, true, func(ctx context.Context, c extract.Client, form string) (reply, error) {
+	}, true, func(ctx context.Context, c extract.Client, def *definition.Definition, form string) (reply, error) {
+		q.Window = options.Range.In(def.Source.Zone, time.Now())
+		if w := q.Window; !w.From.IsZero() && !w.To.IsZero() && !w.From.Before(w.To) {
+			return reply{}, console.Usagef("the range %s holds no time; give an earlier --from", w)
+		}
 		n, err := extract.Counting(c).Count(ctx, form, q)
 		return reply{struct {
 			Form  string `json:"form"`
@@ -210,12 +216,12 @@ the form, but not its range: --from and --to give one.`,
 		}{form, n}, [][]string{{strconv.FormatInt(n, 10)}}}, err
 	})
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
-		o, err := span.Options()
+		var err error
+		options, err = span.Options()
 		const leaveOut = "leave it out for no bound"
 		if err = cmp.Or(err, console.AboveZero(cmd.Flags(), "min-id", leaveOut), console.AboveZero(cmd.Flags(), "max-id", leaveOut)); err != nil {
 			return err
 		}
-		q.Window = extract.Window{From: o.From, To: o.To}
 		if ids := q.IDs; ids.Max > 0 && ids.Min > ids.Max {
 			return fmt.Errorf("--max-id %d is below --min-id %d", ids.Max, ids.Min)
 		}
@@ -237,7 +243,7 @@ func copyCommand(p *process) *cobra.Command {
 changes something at the service, so it asks first, or takes --yes. It is never sent twice: if the reply is lost, look with formetl forms.`,
 		Example: `  formetl copy --base-url https://fs1.example.com --account acme --form form1 --to-form "Form 2"
   formetl copy --form form1 --to-account other --yes`,
-	}, true, func(ctx context.Context, c extract.Client, form string) (reply, error) {
+	}, true, func(ctx context.Context, c extract.Client, _ *definition.Definition, form string) (reply, error) {
 		if !yes {
 			question := "Copy form " + plain.Line(form)
 			if to.Form != "" {

@@ -331,38 +331,49 @@ func (d *DefinitionFlags) Options() (pipelines.Options, error) {
 	return o, err
 }
 
-// RangeFlags are the flags --from and --to: wall-clock time of the account's zone.
+// RangeFlags are the flags that give a range of wall-clock time of the account's zone: --from and
+// --to, or --last, or --this; and --through in place of --to.
 type RangeFlags struct {
-	from, to string
-	set      *pflag.FlagSet
+	from, to, through, last, this string
+	set                           *pflag.FlagSet
 }
 
-// Register adds --from and --to.
+// Register adds the flags.
 func (r *RangeFlags) Register(set *pflag.FlagSet) {
 	r.set = set
-	set.StringVar(&r.from, "from", "", "beginning of the range, wall clock of the account's zone (default: the definition's, if there is one)")
-	set.StringVar(&r.to, "to", "", "end of the range, exclusive")
+	set.StringVar(&r.from, "from", "", "beginning of the range, wall clock of the account's zone, or -30d: so long before now (default: the definition's, if there is one)")
+	set.StringVar(&r.to, "to", "", "end of the range, exclusive: the first day that is not wanted")
+	set.StringVar(&r.through, "through", "", "end of the range, inclusive: the last day that is wanted")
+	set.StringVar(&r.last, "last", "", "the last day, week, month, quarter or year of the calendar, or from 7d or 12h ago up to now")
+	set.StringVar(&r.this, "this", "", "from the beginning of this day, week, month, quarter or year up to now")
 }
 
-// Options returns the range in From and To, each zero if its flag was not given. The error is
-// about a time that cannot be read, or about an empty range.
+// Options returns the range in Range, whose bounds are nil where no flag gives one. The error is
+// about a time that cannot be read, flags that exclude one another, or an empty range.
 func (r *RangeFlags) Options() (o pipelines.Options, err error) {
+	var given []string
 	for _, flag := range []struct {
-		name, value string
-		into        *time.Time
-	}{{"from", r.from, &o.From}, {"to", r.to, &o.To}} {
+		name, value, example string
+		read                 func(string) error
+	}{
+		{"from", r.from, "a date such as 2026-01-31", func(s string) (err error) { o.Range.From, err = definition.ParseBound(s); return err }},
+		{"to", r.to, "a date such as 2026-01-31", func(s string) (err error) { o.Range.To, err = definition.ParseBound(s); return err }},
+		{"through", r.through, "a date such as 2026-01-31", func(s string) (err error) { o.Range.To, err = definition.ParseThrough(s); return err }},
+		{"last", r.last, "month, for example", func(s string) (err error) { o.Range, err = definition.ParseLast(s); return err }},
+		{"this", r.this, "month, for example", func(s string) (err error) { o.Range, err = definition.ParseThis(s); return err }},
+	} {
 		if flag.value == "" && (r.set == nil || !r.set.Changed(flag.name)) {
 			continue
 		}
 		if flag.value == "" { // as from a variable of the shell that is not set
-			return o, fmt.Errorf("--%s: the value is empty; give a date such as 2026-01-31, or leave the flag out", flag.name)
+			return o, fmt.Errorf("--%s: the value is empty; give %s, or leave the flag out", flag.name, flag.example)
 		}
-		if *flag.into, err = definition.ParseWallTime(flag.value); err != nil {
+		if err := flag.read(flag.value); err != nil {
 			return o, fmt.Errorf("--%s: %w", flag.name, err)
 		}
-	}
-	if !o.From.IsZero() && !o.To.IsZero() && !o.From.Before(o.To) {
-		return o, fmt.Errorf("--to %s does not lie after --from %s (--to is exclusive)", r.to, r.from)
+		if given = append(given, flag.name); len(given) > 1 && (given[0] != "from" || flag.name == "last" || flag.name == "this" || len(given) > 2) {
+			return o, fmt.Errorf("--%s and --%s both give the range; give one of them", given[len(given)-2], flag.name)
+		}
 	}
 	return o, nil
 }

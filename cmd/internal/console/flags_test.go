@@ -5,8 +5,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spf13/pflag"
+
+	"github.com/formetl/formetl/extract"
 )
 
 // environment is one of these variables.
@@ -65,21 +68,52 @@ func TestSource(t *testing.T) {
 }
 
 func TestRange(t *testing.T) {
-	for _, c := range []struct{ from, to, problem string }{
-		{"", "", ""},
-		{"2026-01-01", "2026-02-01", ""},
-		{"2026-01-01", "2026-01-01", "--to is exclusive"},
-		{"yesterday", "", "--from"},
-		{"", "tomorrow", "--to"},
+	zone := time.FixedZone("", 3600)
+	now := time.Date(2026, 5, 17, 23, 30, 0, 0, time.UTC) // half past midnight on Monday, May 18th
+	for args, want := range map[string]string{
+		"":                                "",
+		"--from 2026-01-01":               "2026-01-01 00:00:00 to ",
+		"--to 2026-02-01":                 " to 2026-02-01 00:00:00",
+		"--from -30d":                     "2026-04-18 00:00:00 to ",
+		"--from -12h --to -90m":           "2026-05-17 12:30:00 to 2026-05-17 23:00:00",
+		"--from 2026-01-01 --through -1d": "2026-01-01 00:00:00 to 2026-05-18 00:00:00",
+		"--through 2026-10-31":            " to 2026-11-01 00:00:00",
+		"--last month":                    "2026-04-01 00:00:00 to 2026-05-01 00:00:00",
+		"--last 7d":                       "2026-05-11 00:00:00 to ",
+		"--this year":                     "2026-01-01 00:00:00 to ",
+		"--from yesterday":                "--from: ",
+		"--to=":                           "--to: the value is empty",
+		"--last 7":                        "--last: \"7\" is no span of time; write day, month, quarter, week, year, or a length such as 7d, 12h or 3mo",
+		"--this 7d":                       "--this: \"7d\" is no unit",
+		"--last week --this week":         "--last and --this both give the range",
+		"--from -7d --last week":          "--from and --last both give the range",
+		"--to -1d --through -1d":          "--to and --through both give the range",
 	} {
-		o, err := (&RangeFlags{from: c.from, to: c.to}).Options()
-		if (err == nil) != (c.problem == "") || err != nil && !strings.Contains(err.Error(), c.problem) {
-			t.Errorf("%s to %s: %v", c.from, c.to, err)
+		var r RangeFlags
+		set := pflag.NewFlagSet("", pflag.ContinueOnError)
+		r.Register(set)
+		if err := set.Parse(strings.Fields(args)); err != nil {
+			t.Fatal(err)
 		}
-		if err == nil && (o.From.IsZero() != (c.from == "") || o.To.IsZero() != (c.to == "")) {
-			t.Errorf("%s to %s: %s to %s", c.from, c.to, o.From, o.To)
+		o, err := r.Options()
+		got := ""
+		if w := o.Range.In(zone, now); w != (extract.Window{}) {
+			got = wire(w.From) + " to " + wire(w.To)
+		}
+		if err != nil {
+			got = err.Error()
+		}
+		if got != want && (err == nil || !strings.HasPrefix(got, want)) {
+			t.Errorf("%s: %s, want %s", args, got, want)
 		}
 	}
+}
+
+func wire(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.Format(extract.WireTime)
 }
 
 func TestCheckForm(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
@@ -183,11 +184,32 @@ func remarks(f *pipelines.FormReport, machinesZone bool) []string {
 	if f.Replaced > 0 {
 		parts = append(parts, Plural(f.Replaced, "forbidden character")+" replaced")
 	}
-	zone := "times in " + f.Timezone
+	zone := f.Timezone
 	if machinesZone {
 		zone += ", this machine's zone (--timezone names the account's)"
 	}
-	return append(parts, zone)
+	return append(parts, inclusive(f.Range)+", times in "+zone)
+}
+
+// inclusive returns a range in words that name its first and its last moment. Whole days are named
+// without the time of the day.
+func inclusive(r load.Range) string {
+	from, to := r.From.Time, r.To.Add(-time.Second)
+	layout := extract.WireTime
+	if extract.UnitDay.Start(from).Equal(from) && extract.UnitDay.Start(r.To.Time).Equal(r.To.Time) {
+		layout = time.DateOnly
+	}
+	switch {
+	case r.To.IsZero() && from.IsZero():
+		return "all dates"
+	case from.IsZero():
+		return "up to " + to.Format(layout)
+	case r.To.IsZero():
+		return "from " + from.Format(layout) + " on"
+	case from.Format(layout) == to.Format(layout):
+		return "of " + to.Format(layout)
+	}
+	return "from " + from.Format(layout) + " through " + to.Format(layout)
 }
 
 // Changed returns in words what changed since the last run.

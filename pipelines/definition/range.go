@@ -1,0 +1,124 @@
+package definition
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/formetl/formetl/extract"
+)
+
+// Range is a span of time that may depend on when it is asked for, such as the last month.
+type Range struct{ From, To Bound }
+
+// Bound is one end of a Range: the wall-clock time that it stands for when a clock of the
+// account's zone shows now. A nil Bound is none.
+type Bound func(now time.Time) time.Time
+
+// At returns the Bound that always stands for t.
+func At(t time.Time) Bound { return func(time.Time) time.Time { return t } }
+
+// In returns the window that the range stands for at an instant, in a zone.
+func (r Range) In(zone *time.Location, at time.Time) (w extract.Window) {
+	now := wallTime(at.In(zone))
+	if r.From != nil {
+		w.From = r.From(now)
+	}
+	if r.To != nil {
+		w.To = r.To(now)
+	}
+	return w
+}
+
+// wallTime returns what the clocks of the zone of at show, as a time with the location time.UTC.
+func wallTime(at time.Time) time.Time {
+	return time.Date(at.Year(), at.Month(), at.Day(), at.Hour(), at.Minute(), at.Second(), 0, time.UTC)
+}
+
+var backShape = regexp.MustCompile(`^-(\d{1,5})(m|h|d|w|mo|y)$`)
+
+// ParseBound reads an end of a range: a time as ParseWallTime reads it, or a length of time before
+// now, such as -90d. Of days, weeks (w), months (mo) and years (y) before now it is the beginning
+// of that day; hours and minutes are exact.
+func ParseBound(s string) (Bound, error) {
+	b, _, err := parseBound(s)
+	return b, err
+}
+
+// ParseThrough reads an end of a range that still belongs to the range, in the forms that
+// ParseBound reads: a day belongs to it as a whole, a time with its second.
+func ParseThrough(s string) (Bound, error) {
+	b, isDay, err := parseBound(s)
+	if err != nil {
+		return nil, err
+	}
+	return func(now time.Time) time.Time {
+		if isDay {
+			return b(now).AddDate(0, 0, 1)
+		}
+		return b(now).Add(time.Second)
+	}, nil
+}
+
+func parseBound(s string) (b Bound, isDay bool, err error) {
+	back := backShape.FindStringSubmatch(s)
+	if back == nil && strings.HasPrefix(s, "-") {
+		return nil, false, fmt.Errorf("%s is no length of time before now; write a number with m, h, d, w, mo or y, such as -90d", Quote(s))
+	}
+	if back == nil {
+		t, err := ParseWallTime(s)
+		return At(t), len(s) == len(time.DateOnly), err
+	}
+	n, _ := strconv.Atoi(back[1]) // no error: backShape matches at most five digits
+	switch back[2] {
+	case "m", "h":
+		length := time.Duration(n) * map[string]time.Duration{"m": time.Minute, "h": time.Hour}[back[2]]
+		return func(now time.Time) time.Time { return now.Add(-length) }, false, nil
+	case "d", "w":
+		days := n * map[string]int{"d": 1, "w": 7}[back[2]]
+		return func(now time.Time) time.Time { return extract.UnitDay.Start(now).AddDate(0, 0, -days) }, true, nil
+	}
+	months := n * map[string]int{"mo": 1, "y": 12}[back[2]]
+	return func(now time.Time) time.Time {
+		today := extract.UnitDay.Start(now)
+		t := today.AddDate(0, -months, 0)
+		if t.Day() != today.Day() { // that month is shorter: its last day
+			t = t.AddDate(0, 0, -t.Day())
+		}
+		return t
+	}, true, nil
+}
+
+// units are the calendar's units that people name ranges by. A week begins on Monday.
+var units = map[string]extract.Period{"day": {Days: 1}, "week": {Days: 7}, "month": {Months: 1}, "quarter": {Months: 3}, "year": {Months: 12}}
+
+// ParseLast reads a range that lies before now: a unit of the calendar is the last whole one, such
+// as month, and a length of time reaches up to now, such as 7d; see ParseBound.
+func ParseLast(s string) (Range, error) {
+	if unit, ok := units[s]; ok {
+		return Range{
+			From: func(now time.Time) time.Time { return unit.Start(unit.Start(now).Add(-time.Second)) },
+			To:   unit.Start,
+		}, nil
+	}
+	if !backShape.MatchString("-" + s) {
+		return Range{}, fmt.Errorf("%s is no span of time; write %s, or a length such as 7d, 12h or 3mo", Quote(s), unitNames())
+	}
+	from, err := ParseBound("-" + s)
+	return Range{From: from}, err
+}
+
+// ParseThis reads a unit of the calendar, such as month: the range from its beginning up to now.
+func ParseThis(s string) (Range, error) {
+	unit, ok := units[s]
+	if !ok {
+		return Range{}, fmt.Errorf("%s is no unit of the calendar; write %s", Quote(s), unitNames())
+	}
+	return Range{From: unit.Start}, nil
+}
+
+func unitNames() string { return strings.Join(slices.Sorted(maps.Keys(units)), ", ") }
