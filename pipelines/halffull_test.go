@@ -51,7 +51,9 @@ func TestHalfOfAFullRun(t *testing.T) {
 				}
 				define := func() *definition.Definition {
 					def := r.daily(days(), months())
-					def.Schema, def.Labels = change.schema, strings.HasPrefix(change.column, "reply")
+					if def.Schema = change.schema; strings.HasPrefix(change.column, "reply") {
+						def.Names = schemas.ByLabel
+					}
 					return def
 				}
 				r.run(define())

@@ -136,7 +136,7 @@ type look struct {
 	client extract.Client
 	q      LookQuery
 	query  extract.ResultsQuery // the query, with the range that was given as its window
-	named  bool                 // set if inferred columns are named by headings
+	naming schemas.Naming       // what inferred columns are named after
 	watch  func(read int64)     // called with how many results were read so far
 
 	schema  *schemas.Schema
@@ -155,8 +155,8 @@ type look struct {
 
 func newLook(client extract.Client, def *definition.Definition, o Options, iv reading.Interval, q LookQuery) *look {
 	l := &look{
-		client: client, q: q, query: reading.Query(def.Extract), named: def.Labels, watch: func(int64) {}, schema: def.Schema,
-		options: transform.Options{Zone: def.Source.Zone, Labels: def.Labels, Mem: o.batches},
+		client: client, q: q, query: reading.Query(def.Extract), naming: def.Names, watch: func(int64) {}, schema: def.Schema,
+		options: transform.Options{Zone: def.Source.Zone, Naming: def.Names, Mem: o.batches},
 	}
 	l.query.Window = iv.Given
 	l.options.Emit = func(b arrow.RecordBatch) error {
@@ -263,7 +263,7 @@ func (l *look) keep(p *page.Page) {
 // results are rejected than the schema allows.
 func (l *look) flatten() (err error) {
 	if l.schema == nil {
-		l.schema = transform.Infer(l.q.Form, l.pages, l.named)
+		l.schema = transform.Infer(l.q.Form, l.pages, l.naming)
 	}
 	if l.flattener == nil {
 		if l.flattener, err = transform.NewFlattener(l.schema, l.options); err != nil {

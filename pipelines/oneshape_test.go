@@ -203,12 +203,12 @@ func TestOneShape(t *testing.T) {
 	}
 	changes := map[string]func(*definition.Definition){
 		"ids":    func(*definition.Definition) {},
-		"labels": func(d *definition.Definition) { d.Labels = true },
+		"labels": func(d *definition.Definition) { d.Names = schemas.ByLabel },
 		"late":   func(d *definition.Definition) { d.Schema = &schemas.Schema{} },
 		"schema": func(d *definition.Definition) { d.Schema = typed() },
-		"custom": func(d *definition.Definition) { d.Labels, d.Extract.CustomLabels = true, "10" },
+		"custom": func(d *definition.Definition) { d.Names, d.Extract.CustomLabels = schemas.ByLabel, "10" },
 		"metas":  func(*definition.Definition) {},
-		"view":   func(d *definition.Definition) { d.Labels, d.Extract.View = true, "101" },
+		"view":   func(d *definition.Definition) { d.Names, d.Extract.View = schemas.ByLabel, "101" },
 	}
 	type run struct{ world, zone, kind string }
 	// Items without a value differ in columns that are no lists, so that generated forms

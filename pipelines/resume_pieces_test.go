@@ -160,7 +160,7 @@ func TestResumedRunGivesTheSameBytes(t *testing.T) {
 		}
 	}
 	for name, edit := range map[string]func(def *definition.Definition){
-		"inferred": func(*definition.Definition) {}, "by label": func(def *definition.Definition) { def.Labels = true },
+		"inferred": func(*definition.Definition) {}, "by label": func(def *definition.Definition) { def.Names = schemas.ByLabel },
 		"declared": declare(schemas.UnknownIgnore), "declared, the rest added": declare(schemas.UnknownAdd),
 	} {
 		for _, again := range []bool{false, true} {

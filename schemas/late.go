@@ -2,6 +2,7 @@ package schemas
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 )
@@ -13,17 +14,18 @@ import (
 // made without a look at other columns, unlike the name of an inferred column:
 //
 //   - A meta has its id.
-//   - An item has ItemName, or if labels is set its label in snake case, "_" and the id.
+//   - An item has ItemName, or by another naming its label with the id: full_name_12, or
+//     Full name (12).
 //   - A hash of the source follows if ids of two fields could give one name. For items
 //     that is an id with characters other than a-z, 0-9 and "-". For metas it is an id
 //     with others than a-z, 0-9 and "_", or one that begins with "item_".
 //
 // Merge resolves the remaining case: a name that another column already has.
-func Late(from Source, t Type, label string, labels bool) Column {
+func Late(from Source, t Type, label string, naming Naming) Column {
 	c := Column{From: from, Type: t, Label: label, Inferred: true}
 	switch from.Kind {
 	case FromItem:
-		c.Name = lateItem(from.ID, label, labels)
+		c.Name = lateItem(from.ID, label, naming)
 		if !only(from.ID, '-') {
 			c.Name = hashed(c.Name, from)
 		}
@@ -38,13 +40,16 @@ func Late(from Source, t Type, label string, labels bool) Column {
 	return c
 }
 
-func lateItem(id, label string, labels bool) string {
+func lateItem(id, label string, naming Naming) string {
 	name := ItemName(id)
-	if !labels {
-		return name
-	}
 	words := snake(label)
 	tail := strings.TrimPrefix(name, "item")
+	switch heading := spoken(label); {
+	case naming == ByID:
+		return name
+	case naming == ByHeading && heading != "":
+		return fmt.Sprintf("%s (%s)", cut(heading, MaxHeading-MaxName), tail[1:])
+	}
 	if words == "" || len(tail) >= MaxName {
 		return name
 	}

@@ -11,41 +11,44 @@ import (
 func TestLate(t *testing.T) {
 	for _, tt := range []struct {
 		from, label string
-		labels      bool
+		naming      Naming
 		name        string
 	}{
-		{"item:7", "Full name", false, "item_7"},
-		{"item:7", "Full name", true, "full_name_7"},
-		{"item:7", "", true, "item_7"},
-		{"item:7", "?!", true, "item_7"},
-		{"item:353-0-0", "Row", false, "item_353_0_0"},
-		{"item:353-0-0", "Row", true, "row_353_0_0"},
-		{"item:7", strings.Repeat("long label ", 10), true, strings.TrimRight(strings.Repeat("long_label_", 6)[:61], "_") + "_7"},
-		{"meta:score", "Score", true, "score"},
-		{"meta:date_finish", "", false, "date_finish"},
-		{"meta:date_finish", "Finished", true, "date_finish"},
-		{"item:date_x", "", false, "item_date_x_h"}, // "_" in an item id: hashed
-		{"item:a b", "", false, "item_a_b_h"},
-		{"item:A", "", false, "item_A_h"},
-		{"meta:item_7", "", false, "item_7_h"},
-		{"meta:Score", "", false, "Score_h"},
-		{"meta:foo-bar", "", true, "foo-bar_h"},
-		{"result_id", "", true, "result_id"},
+		{"item:7", "Full name", ByID, "item_7"},
+		{"item:7", "Full name", ByLabel, "full_name_7"},
+		{"item:7", "", ByLabel, "item_7"},
+		{"item:7", "?!", ByLabel, "item_7"},
+		{"item:353-0-0", "Row", ByID, "item_353_0_0"},
+		{"item:353-0-0", "Row", ByLabel, "row_353_0_0"},
+		{"item:7", strings.Repeat("long label ", 10), ByLabel, strings.TrimRight(strings.Repeat("long_label_", 6)[:61], "_") + "_7"},
+		{"item:7", "Full name?", ByHeading, "Full name? (7)"},
+		{"item:7", " ", ByHeading, "item_7"},
+		{"item:7", strings.Repeat("é", 200), ByHeading, strings.Repeat("é", 96) + " (7)"},
+		{"meta:score", "Score", ByLabel, "score"},
+		{"meta:date_finish", "", ByID, "date_finish"},
+		{"meta:date_finish", "Finished", ByLabel, "date_finish"},
+		{"item:date_x", "", ByID, "item_date_x_h"}, // "_" in an item id: hashed
+		{"item:a b", "", ByID, "item_a_b_h"},
+		{"item:A", "", ByID, "item_A_h"},
+		{"meta:item_7", "", ByID, "item_7_h"},
+		{"meta:Score", "", ByID, "Score_h"},
+		{"meta:foo-bar", "", ByLabel, "foo-bar_h"},
+		{"result_id", "", ByLabel, "result_id"},
 	} {
-		got := lateText(mustSource(t, tt.from), tt.label, tt.labels)
+		got := lateText(mustSource(t, tt.from), tt.label, tt.naming)
 		name := got.Name
 		if strings.HasSuffix(tt.name, "_h") { // and eight digits of a hash
 			name = name[:max(0, len(name)-8)]
 		}
 		if name != tt.name || !got.Inferred || got.Label != tt.label || got.From.String() != tt.from {
-			t.Errorf("Late(%s, %q, %v) = %+v, want name %q", tt.from, tt.label, tt.labels, got, tt.name)
+			t.Errorf("Late(%s, %q, %v) = %+v, want name %q", tt.from, tt.label, tt.naming, got, tt.name)
 		}
 	}
 }
 
 // lateText is a column of texts for a field that appears late.
-func lateText(from Source, label string, labels bool) Column {
-	return Late(from, Type{Kind: String}, label, labels)
+func lateText(from Source, label string, naming Naming) Column {
+	return Late(from, Type{Kind: String}, label, naming)
 }
 
 // TestLateKeepsIDsApart: ids that look alike once they are names have
@@ -57,7 +60,7 @@ func TestLateKeepsIDsApart(t *testing.T) {
 		"meta:item_1_2", "meta:a", "meta:A", "meta:Ä",
 		"item:" + strings.Repeat("9", 90) + "1", "item:" + strings.Repeat("9", 90) + "2",
 	} {
-		name := strings.ToLower(lateText(mustSource(t, from), "", false).Name)
+		name := strings.ToLower(lateText(mustSource(t, from), "", ByID).Name)
 		if names[name] != "" {
 			t.Errorf("%s and %s are both called %s", names[name], from, name)
 		}
@@ -67,8 +70,8 @@ func TestLateKeepsIDsApart(t *testing.T) {
 
 func TestMerge(t *testing.T) {
 	base := columns(t, "id result_id int64", "ITEM_7 item:1 string", "when meta:date_finish timestamp")
-	seven, eight, nine := lateText(Source{FromItem, "7"}, "", false), lateText(Source{FromItem, "8"}, "", false), lateText(Source{FromItem, "9"}, "", false)
-	shadow := lateText(Source{FromMeta, "date_finish"}, "", false)
+	seven, eight, nine := lateText(Source{FromItem, "7"}, "", ByID), lateText(Source{FromItem, "8"}, "", ByID), lateText(Source{FromItem, "9"}, "", ByID)
+	shadow := lateText(Source{FromMeta, "date_finish"}, "", ByID)
 
 	got := Merge(base, []Column{eight, shadow}, nil, []Column{seven, eight, nine})
 	names := make([]string, 0, len(got))
@@ -94,7 +97,7 @@ func TestMergeNamesDoNotDependOnOrder(t *testing.T) {
 	sources := []string{"item:1", "item:2", "item:3", "item:3-1", "meta:score", "meta:date_update", "item:3_1", "meta:item_1"}
 	late := make([]Column, len(sources))
 	for i, from := range sources {
-		late[i] = lateText(mustSource(t, from), "", false)
+		late[i] = lateText(mustSource(t, from), "", ByID)
 	}
 	nameOf := map[Source]string{}
 	r := rand.New(rand.NewPCG(1, 2))
@@ -113,7 +116,7 @@ func TestMergeNamesDoNotDependOnOrder(t *testing.T) {
 func TestMergeFullLengthCollisions(t *testing.T) {
 	// A base that holds even the hashed spelling leaves the numbered one.
 	from := Source{FromItem, strings.Repeat("9", 90)}
-	late := lateText(from, "", false)
+	late := lateText(from, "", ByID)
 	base := []Column{{Name: late.Name, From: Source{FromItem, "1"}, Type: Type{Kind: String}}}
 	got := Merge(base, []Column{late})
 	if err := (&Schema{Columns: got}).Validate(); err != nil || len(got[1].Name) > MaxName {
@@ -124,19 +127,21 @@ func TestMergeFullLengthCollisions(t *testing.T) {
 // FuzzLate holds that a late column's name is valid and short, and that a
 // merge with any base is valid.
 func FuzzLate(f *testing.F) {
-	f.Add("1", "Name", "item_1", true)
-	f.Add("353-0-0", "", "item_353_0_0", false)
-	f.Add("\x00", "\xff", "x", true)
-	f.Add(strings.Repeat("é", 50), strings.Repeat("long ", 30), "LONG", true)
-	f.Fuzz(func(t *testing.T, id, label, taken string, labels bool) {
-		if id == "" || taken == "" || !utf8.ValidString(id) {
+	f.Add("1", "Name", "item_1", 1)
+	f.Add("353-0-0", "", "item_353_0_0", 0)
+	f.Add("\x00", "\xff", "x", 1)
+	f.Add(strings.Repeat("é", 50), strings.Repeat("long ", 30), "LONG", 1)
+	f.Add("a b", strings.Repeat("é\n", 250), "É", 2)
+	f.Fuzz(func(t *testing.T, id, label, taken string, number int) {
+		naming := Naming(number)
+		if naming < ByID || naming > ByHeading || id == "" || taken == "" || !utf8.ValidString(id) {
 			return
 		}
 		base := []Column{{Name: taken, From: Source{FromItem, id + "?"}, Type: Type{Kind: String}}}
-		item, meta := lateText(Source{FromItem, id}, label, labels), lateText(Source{FromMeta, id}, label, labels)
+		item, meta := lateText(Source{FromItem, id}, label, naming), lateText(Source{FromMeta, id}, label, naming)
 		for _, c := range []Column{item, meta} {
-			if c.Name == "" || len(c.Name) > MaxName || !utf8.ValidString(c.Name) {
-				t.Errorf("Late(%v, %q, %v) is called %q", c.From, label, labels, c.Name)
+			if c.Name == "" || len(c.Name) > MaxHeading || !utf8.ValidString(c.Name) {
+				t.Errorf("Late(%v, %q, %v) is called %q", c.From, label, naming, c.Name)
 			}
 		}
 		merged := Merge(base, []Column{item}, []Column{meta, item})

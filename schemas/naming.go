@@ -12,9 +12,35 @@ import (
 	"github.com/formetl/formetl/schemas/plain"
 )
 
-// MaxName is the most bytes that a generated name has. PostgreSQL cuts longer
-// identifiers.
-const MaxName = 63
+// Naming says what the columns of items are named after where no schema names them.
+type Naming int
+
+// The ways to name columns.
+const (
+	ByID      Naming = iota // item_12
+	ByLabel                 // the label on the form as a word that every database takes: full_name
+	ByHeading               // the label as it stands on the form: Full name
+)
+
+// String returns the word for the naming in definitions and flags: id, label or heading.
+func (n Naming) String() string { return [...]string{"id", "label", "heading"}[n] }
+
+// ParseNaming reads what String returns.
+func ParseNaming(s string) (Naming, error) {
+	for _, n := range []Naming{ByID, ByLabel, ByHeading} {
+		if s == n.String() {
+			return n, nil
+		}
+	}
+	return 0, fmt.Errorf("%q is no way to name columns: give label, heading or id", s)
+}
+
+// MaxName is the most bytes that a name has that is made from an id, or by ByLabel. PostgreSQL cuts
+// longer identifiers. MaxHeading is the most bytes of a name that is made by ByHeading.
+const (
+	MaxName    = 63
+	MaxHeading = 255
+)
 
 // Snake makes a column name from a label, of at most MaxName bytes. It
 // transliterates to ASCII and lower case, and turns every run of other characters
@@ -85,22 +111,38 @@ func MetaName(id string) string {
 }
 
 // DefaultName returns the name of a column without a schema, before it is made
-// unique. The result id and metas are named by their ids, and items by ItemName.
-// If labels is set, an item is named by its label in snake case. This does not
-// apply if nothing of the label is left, or if the name would be PartitionKey.
-func DefaultName(from Source, label string, labels bool) string {
+// unique. The result id and metas are named by their ids, and items by ItemName, or as the naming
+// says after their labels. An item keeps ItemName if nothing of its label is left, or if the name
+// would be PartitionKey.
+func DefaultName(from Source, label string, naming Naming) string {
 	switch from.Kind {
 	case FromResultID:
 		return resultID
 	case FromMeta:
 		return MetaName(from.ID)
 	}
-	if labels {
-		if name := snake(label); name != "" && name != PartitionKey {
-			return name
-		}
+	name := ""
+	switch naming {
+	case ByLabel:
+		name = snake(label)
+	case ByHeading:
+		name = spoken(label)
 	}
-	return ItemName(from.ID)
+	if name == "" || strings.EqualFold(name, PartitionKey) {
+		return ItemName(from.ID)
+	}
+	return name
+}
+
+// spoken returns a label on one line, of at most MaxHeading bytes.
+func spoken(label string) string {
+	line := strings.Map(func(r rune) rune {
+		if plain.Unsafe(r) {
+			return ' '
+		}
+		return r
+	}, label)
+	return strings.TrimSpace(cut(strings.Join(strings.Fields(line), " "), MaxHeading))
 }
 
 // PartitionKey is the key in the names of a dataset's folders, such as dt=2026-01-01.
@@ -137,8 +179,8 @@ type Uniquer struct {
 	next map[string]int
 }
 
-// Name returns want if that name is free. Otherwise it appends the least number
-// from 2 that makes the name new, and cuts the name to MaxName bytes.
+// Name returns want if that name is free. Otherwise it appends the least number from 2 that makes
+// the name new. The name then has at most MaxName bytes, or as many as want if those are more.
 func (u *Uniquer) Name(want string) string {
 	if u.taken == nil {
 		u.taken = map[string]bool{}
@@ -151,7 +193,7 @@ func (u *Uniquer) Name(want string) string {
 		n := max(2, u.next[want])
 		for ; u.taken[strings.ToLower(name)]; n++ {
 			suffix := "_" + strconv.Itoa(n)
-			name = cut(want, MaxName-len(suffix)) + suffix
+			name = cut(want, max(MaxName, len(want))-len(suffix)) + suffix
 		}
 		u.next[want] = n
 	}

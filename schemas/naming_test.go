@@ -79,21 +79,24 @@ func TestDefaultName(t *testing.T) {
 	for _, tt := range []struct {
 		from   Source
 		label  string
-		labels bool
+		naming Naming
 		want   string
 	}{
-		{Source{Kind: FromResultID}, "Reference", true, "result_id"},
-		{meta, "Status", true, "result_status"},
-		{meta, "Status", false, "result_status"},
-		{item, "How was it?", true, "how_was_it"},
-		{item, "How was it?", false, "item_353_0_0"},
-		{item, "", true, "item_353_0_0"},
-		{item, "???", true, "item_353_0_0"},
-		{item, "D.T.", true, "d_t"},
-		{item, "DT", true, "item_353_0_0"}, // as the folders of a dataset
+		{Source{Kind: FromResultID}, "Reference", ByLabel, "result_id"},
+		{meta, "Status", ByLabel, "result_status"},
+		{meta, "Status", ByID, "result_status"},
+		{item, "How was it?", ByLabel, "how_was_it"},
+		{item, "How was it?", ByID, "item_353_0_0"},
+		{item, "", ByLabel, "item_353_0_0"},
+		{item, "???", ByLabel, "item_353_0_0"},
+		{item, "D.T.", ByLabel, "d_t"},
+		{item, " How was\n it? ", ByHeading, "How was it?"},
+		{item, "Dt", ByHeading, "item_353_0_0"},
+		{meta, "Status", ByHeading, "result_status"},
+		{item, "DT", ByLabel, "item_353_0_0"}, // as the folders of a dataset
 	} {
-		if got := DefaultName(tt.from, tt.label, tt.labels); got != tt.want {
-			t.Errorf("DefaultName(%v, %q, %v) = %q, want %q", tt.from, tt.label, tt.labels, got, tt.want)
+		if got := DefaultName(tt.from, tt.label, tt.naming); got != tt.want {
+			t.Errorf("DefaultName(%v, %q, %v) = %q, want %q", tt.from, tt.label, tt.naming, got, tt.want)
 		}
 	}
 }

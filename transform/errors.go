@@ -60,7 +60,7 @@ func (e *UnknownFieldError) Error() string {
 	if e.Label != "" {
 		label = fmt.Sprintf(" (%q)", e.Label)
 	}
-	c := schemas.Late(e.From, DefaultType(e.From), "", false)
+	c := schemas.Late(e.From, DefaultType(e.From), "", schemas.ByID)
 	text := fmt.Sprintf("result %d has the field %s%s that the schema does not list, and its rule is unknown: fail; add the column {name: %q, from: %q, type: %s} or set unknown to add or ignore",
 		e.ResultID, e.From, label, c.Name, e.From, c.Type)
 	for i, from := range e.Others {

@@ -27,8 +27,8 @@ const (
 type Options struct {
 	// Zone is the account's zone, in which wall-clock times are read. Required.
 	Zone *time.Location
-	// Labels names added columns by their headings (names: label).
-	Labels bool
+	// Naming says what added columns are named after.
+	Naming schemas.Naming
 	// Headings are labels that are known beforehand. Give all flatteners of a
 	// run the same ones. Then a column that several of them add has one name.
 	Headings []page.Heading

@@ -129,7 +129,7 @@ func TestUnknownAddNames(t *testing.T) {
 	headings := []page.Heading{{ID: "7", Label: "Known before"}}
 	p := new(answer).result(1, "item:7@1=a", "item:8@2=b", "item:9@3=c", "meta:x=1").
 		page(t, "7=Seven", "8=Eight, or so\n", "meta:x=Ex")
-	r := start(t, s, func(o *Options) { o.Labels = true; o.Headings = headings }).feed(t, p)
+	r := start(t, s, func(o *Options) { o.Naming = schemas.ByLabel; o.Headings = headings }).feed(t, p)
 	if got := r.batches[0]; !slices.Equal(got, []string{"id", "item_7", "x", "known_before_7", "eight_or_so_8", "item_9"}) {
 		t.Errorf("columns %q", got)
 	}

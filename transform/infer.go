@@ -16,12 +16,12 @@ import (
 // of one index, such as the rows of a matrix, have the order of their headings. Types are
 // those of DefaultType. Items that hold several values in any sampled result are
 // list<string>. Fields that occur only in headings have columns too, each after the field
-// of an earlier heading. The schema is named by the form. With labels, items are named by
-// their headings.
+// of an earlier heading. The schema is named by the form. naming says what items are
+// named after.
 //
 // Pages must be in the order of the range. If an item has moved on the form, its
 // index in the last page counts. If it was relabelled, its first heading counts.
-func Infer(form string, pages []*page.Page, labels bool) *schemas.Schema {
+func Infer(form string, pages []*page.Page, naming schemas.Naming) *schemas.Schema {
 	var s sample
 	for _, p := range pages {
 		s.page(p)
@@ -29,7 +29,7 @@ func Infer(form string, pages []*page.Page, labels bool) *schemas.Schema {
 	for _, p := range pages {
 		s.addHeadings(p.Headings)
 	}
-	return s.schema(form, labels)
+	return s.schema(form, naming)
 }
 
 // sample collects what pages show about the fields of a form.
@@ -145,8 +145,8 @@ func (s *sample) addHeadings(headings []page.Heading) {
 	}
 }
 
-// schema makes the schema of the sample. name and labels are as in Infer.
-func (s *sample) schema(form string, labels bool) *schemas.Schema {
+// schema makes the schema of the sample. form and naming are as in Infer.
+func (s *sample) schema(form string, naming schemas.Naming) *schemas.Schema {
 	id := schemas.Source{Kind: schemas.FromResultID}
 	columns := slices.Concat(
 		[]schemas.Column{{From: id, Type: DefaultType(id), Label: s.idLabel}},
@@ -154,7 +154,7 @@ func (s *sample) schema(form string, labels bool) *schemas.Schema {
 	var unique schemas.Uniquer
 	for i, c := range columns {
 		columns[i].Inferred = true
-		columns[i].Name = unique.Name(schemas.DefaultName(c.From, c.Label, labels))
+		columns[i].Name = unique.Name(schemas.DefaultName(c.From, c.Label, naming))
 	}
 	return &schemas.Schema{
 		Name: form, Columns: columns, Unknown: schemas.UnknownAdd, MaxRejects: schemas.DefaultMaxRejects, Empty: schemas.EmptyKeep,

@@ -10,6 +10,7 @@ import (
 
 	"github.com/formetl/formetl/extract/page"
 	"github.com/formetl/formetl/load/loadtest/needs"
+	"github.com/formetl/formetl/schemas"
 	"github.com/formetl/formetl/transform"
 )
 
@@ -38,7 +39,7 @@ func TestInferIsLinear(t *testing.T) {
 		pages, least := headed(n), time.Hour
 		for range 5 {
 			began := spent()
-			transform.Infer("form1", pages, true)
+			transform.Infer("form1", pages, schemas.ByLabel)
 			least = min(least, spent()-began)
 		}
 		return max(least, time.Millisecond)

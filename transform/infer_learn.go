@@ -53,10 +53,10 @@ func (l *Learner) Add(p *page.Page) {
 }
 
 // Schema returns the schema of the sample, and a Guess for each column. form
-// and labels are as in Infer. The columns count as declared, so they are not
+// and naming are as in Infer. The columns count as declared, so they are not
 // marked Inferred. Call Schema once, after the last page.
-func (l *Learner) Schema(form string, labels bool) (*schemas.Schema, []Guess) {
-	out := l.Inferred(form, labels)
+func (l *Learner) Schema(form string, naming schemas.Naming) (*schemas.Schema, []Guess) {
+	out := l.Inferred(form, naming)
 	guesses := make([]Guess, len(out.Columns))
 	for i, c := range out.Columns {
 		guesses[i] = l.sample.guess(c)
@@ -66,9 +66,9 @@ func (l *Learner) Schema(form string, labels bool) (*schemas.Schema, []Guess) {
 }
 
 // Inferred returns the schema that Infer makes of the same pages. Call it in place of Schema.
-func (l *Learner) Inferred(form string, labels bool) *schemas.Schema {
+func (l *Learner) Inferred(form string, naming schemas.Naming) *schemas.Schema {
 	l.sample.addHeadings(l.headings)
-	return l.sample.schema(form, labels)
+	return l.sample.schema(form, naming)
 }
 
 // guess chooses the type of a column and says why.

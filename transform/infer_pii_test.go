@@ -5,9 +5,10 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/extract/page"
+	"github.com/formetl/formetl/schemas"
 )
 
-func schemaOf(pages ...*page.Page) []string { return spell(Infer("x", pages, true).Columns) }
+func schemaOf(pages ...*page.Page) []string { return spell(Infer("x", pages, schemas.ByLabel).Columns) }
 
 func TestPersonal(t *testing.T) {
 	for name, tt := range map[string]struct {
@@ -43,7 +44,7 @@ func TestPersonal(t *testing.T) {
 func TestPersonalMetas(t *testing.T) {
 	l := NewLearner(time.UTC)
 	l.Add(new(answer).result(1, "meta:user_ip=198.51.100.7", "meta:login_email=", "meta:login_username=x", "meta:score=1").page(t, "user_ip=Name"))
-	s, guesses := l.Schema("x", false)
+	s, guesses := l.Schema("x", schemas.ByID)
 	want := map[string]string{
 		"user_ip": "an IP address, by its id", "login_email": "an e-mail address, by its id", "login_username": "a person's name, by its id",
 	}

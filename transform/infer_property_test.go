@@ -38,7 +38,7 @@ func sameAgain(t testing.TB, z *time.Location, pages ...*page.Page) *schemas.Sch
 	for _, p := range pages {
 		l.Add(p)
 	}
-	s, _ := l.Schema("x", true)
+	s, _ := l.Schema("x", schemas.ByLabel)
 	columns := make(map[string][][]string) // by source, row for row
 	r := start(t, s, func(o *Options) {
 		o.Zone = z

@@ -43,7 +43,7 @@ func TestInfer(t *testing.T) {
 	second := new(answer).result(7, "meta:user_ip=::1", "item:77@9=p", "item:77@9=q", "item:5@2=late").page(t)
 	pages := []*page.Page{first, second}
 
-	byID := Infer("feedback", pages, false)
+	byID := Infer("feedback", pages, schemas.ByID)
 	wantColumns(t, byID,
 		"result_id result_id int64", "result_status meta:result_status string", "date_finish meta:date_finish timestamp", "user_ip meta:user_ip string",
 		"item_4 item:4 string", "item_353_0_0 item:353-0-0 string", "item_5 item:5 string", "item_9 item:9 string", "item_206 item:206 list<string>", "item_77 item:77 list<string>")
@@ -53,16 +53,16 @@ func TestInfer(t *testing.T) {
 	if byID.Columns[0].Label != "Reference #" || byID.Columns[2].Label != "Finished" || byID.Columns[8].Label != "Colours\n" {
 		t.Errorf("labels of %+v", byID.Columns)
 	}
-	wantColumns(t, Infer("feedback", pages, true),
+	wantColumns(t, Infer("feedback", pages, schemas.ByLabel),
 		"result_id result_id int64", "result_status meta:result_status string", "date_finish meta:date_finish timestamp", "user_ip meta:user_ip string",
 		"full_name item:4 string", "row_one item:353-0-0 string", "item_5 item:5 string", "full_name_2 item:9 string", "colours item:206 list<string>", "item_77 item:77 list<string>")
 }
 
 // TestInferWithoutResults: a form without answers has its headings' columns.
 func TestInferWithoutResults(t *testing.T) {
-	wantColumns(t, Infer("x", nil, true), "result_id result_id int64")
+	wantColumns(t, Infer("x", nil, schemas.ByLabel), "result_id result_id int64")
 	p := new(answer).page(t, "id=No", "result_status=Status", "date_custom=D", "score=Points", "3=C", "1=A", "title=T")
-	wantColumns(t, Infer("x", []*page.Page{p}, true),
+	wantColumns(t, Infer("x", []*page.Page{p}, schemas.ByLabel),
 		"result_id result_id int64", "result_status meta:result_status string", "score meta:score string", "date_custom meta:date_custom timestamp",
 		"c item:3 string", "a item:1 string", "t item:title string")
 }
@@ -84,7 +84,7 @@ func TestInferOrder(t *testing.T) {
 	} {
 		p := new(answer).result(1, tt.cells...).page(t, tt.headings...)
 		var got []string
-		for _, c := range Infer("x", []*page.Page{p}, false).Columns[1:] {
+		for _, c := range Infer("x", []*page.Page{p}, schemas.ByID).Columns[1:] {
 			got = append(got, c.From.ID)
 		}
 		if strings.Join(got, " ") != tt.want {
@@ -97,7 +97,7 @@ func TestInferOrder(t *testing.T) {
 func TestInferMoved(t *testing.T) {
 	old := new(answer).result(1, "item:1@1=a", "item:2@2=b").page(t, "1=First", "2=Second")
 	now := new(answer).result(2, "item:1@3=a", "item:2@2=b").page(t, "1=Renamed", "2=Second")
-	s := Infer("x", []*page.Page{old, now}, true)
+	s := Infer("x", []*page.Page{old, now}, schemas.ByLabel)
 	wantColumns(t, s, "result_id result_id int64", "second item:2 string", "first item:1 string")
 }
 
@@ -106,7 +106,7 @@ func TestInferKinds(t *testing.T) {
 		result(1, "meta:result_id=1", "meta:7=m", "item:7=i", "meta:date_a=x", "item:date_b=y", "item:score=5").
 		page(t, "meta:extra=M", "item:user_ip=I", "7=Seven", "score=Score", "result_id=R", "id=Not a field")
 	// Headings without a kind: a field that results have decides before known metas.
-	s := Infer("x", []*page.Page{p}, true)
+	s := Infer("x", []*page.Page{p}, schemas.ByLabel)
 	wantColumns(t, s,
 		"result_id result_id int64", "extra meta:extra string", "result_id_2 meta:result_id string", "7 meta:7 string", "date_a meta:date_a timestamp",
 		"i item:user_ip string", "seven item:7 string", "score item:score string", "item_date_b item:date_b string")
@@ -119,12 +119,12 @@ func TestInferSeveral(t *testing.T) {
 	p := new(answer).
 		result(1, "item:1=a", "item:1=b", "item:2=a", "item:3", "item:3=x", "item:4=|", "meta:m=1", "meta:m=2").
 		result(2, "item:2=b", "item:3=y").page(t)
-	wantColumns(t, Infer("x", []*page.Page{p}, false),
+	wantColumns(t, Infer("x", []*page.Page{p}, schemas.ByID),
 		"result_id result_id int64", "m meta:m string",
 		"item_1 item:1 list<string>", "item_2 item:2 string", "item_3 item:3 string", "item_4 item:4 list<string>")
 
 	p.Filter(func(id int64) bool { return id == 2 })
-	wantColumns(t, Infer("x", []*page.Page{p}, false), "result_id result_id int64", "item_2 item:2 string", "item_3 item:3 string")
+	wantColumns(t, Infer("x", []*page.Page{p}, schemas.ByID), "result_id result_id int64", "item_2 item:2 string", "item_3 item:3 string")
 }
 
 // TestInferOutlivesPages: the schema holds no view of a released page.
@@ -133,7 +133,7 @@ func TestInferOutlivesPages(t *testing.T) {
 		return fmt.Sprintf(`<fs_response status="success"><headings><heading for="%s">L%s</heading></headings><results><result id="1"><items><item id="%s"><value>v</value></item></items></result></results></fs_response>`, x, x, x)
 	}
 	p := decode(t, body("aaaa"))
-	s := Infer("x", []*page.Page{p}, false)
+	s := Infer("x", []*page.Page{p}, schemas.ByID)
 	p.Release()
 	q := decode(t, body("bbbb"))
 	defer q.Release()
@@ -148,7 +148,7 @@ func TestInferThenFlatten(t *testing.T) {
 	p := new(answer).
 		result(1, "meta:date_finish=2026-01-01 00:00:00", "item:1@1=a", "item:2@2=x|y").
 		result(2, "meta:date_finish=", "item:2@2=").page(t)
-	r := start(t, Infer("x", []*page.Page{p}, false))
+	r := start(t, Infer("x", []*page.Page{p}, schemas.ByID))
 	r.feed(t, p)
 	r.wantRows(t, `1 · 2026-01-01T00:00:00Z · "a" · ["x" "y"]`, `2 · ∅ · ∅ · []`)
 	if s := r.Stats(); s.Nulled != nil || s.Joined != nil || s.Rejected != 0 || s.Added != nil {
@@ -185,12 +185,16 @@ func TestUnreadValuesAreShown(t *testing.T) {
 // FuzzInfer holds that whatever ids and labels an answer has, the inferred
 // schema is valid and flattens the answer without loss.
 func FuzzInfer(f *testing.F) {
-	f.Add("1", "Name", "2", "Name", true)
-	f.Add("353-0-0", "", "353_0_0", "\n", false)
-	f.Add("result_id", "id", "id", "result id", true)
-	f.Add("date_x", "A", "DATE_X", "a", true)
-	f.Add("Ä", "ä", "ä", "Ä", false)
-	f.Fuzz(func(t *testing.T, id1, label1, id2, label2 string, labels bool) {
+	f.Add("1", "Name", "2", "Name", 1)
+	f.Add("353-0-0", "", "353_0_0", "\n", 0)
+	f.Add("result_id", "id", "id", "result id", 1)
+	f.Add("date_x", "A", "DATE_X", "a", 1)
+	f.Add("Ä", "ä", "ä", "Ä", 0)
+	f.Add("1", "Name\n of it", "2", "NAME of it", 2)
+	f.Fuzz(func(t *testing.T, id1, label1, id2, label2 string, naming int) {
+		if naming < int(schemas.ByID) || naming > int(schemas.ByHeading) {
+			return
+		}
 		for _, s := range []string{id1, label1, id2, label2} {
 			if strings.ContainsAny(s, "=@:") || len(s) > 200 {
 				return
@@ -201,12 +205,12 @@ func FuzzInfer(f *testing.F) {
 		}
 		p := new(answer).result(1, "meta:"+id1+"=m", "item:"+id2+"=v").result(2, "item:"+id1+"=a|b", "meta:"+id2+"=n").
 			page(t, id1+"="+label1, id2+"="+label2)
-		s := Infer("x", []*page.Page{p}, labels)
+		s := Infer("x", []*page.Page{p}, schemas.Naming(naming))
 		if err := s.Validate(); err != nil {
 			t.Fatal(err)
 		}
 		for _, c := range s.Columns {
-			if len(c.Name) > schemas.MaxName {
+			if len(c.Name) > schemas.MaxHeading {
 				t.Errorf("the name %q is too long", c.Name)
 			}
 		}

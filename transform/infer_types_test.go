@@ -22,7 +22,7 @@ func guessOf(t testing.TB, label, itemType string, zone *time.Location, values .
 		p.Fields[0].Type = itemType
 	}
 	l.Add(p)
-	s, guesses := l.Schema("x", true)
+	s, guesses := l.Schema("x", schemas.ByLabel)
 	if err := s.Validate(); err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +120,7 @@ func TestLearnedMetas(t *testing.T) {
 		result(1, "meta:date_a=2026-01-01 00:00:00", "meta:date_b=soon", "meta:date_c=", "meta:score=1", "meta:score=2").
 		result(2, "meta:score=3", "meta:score=4").
 		result(3, "meta:score=5").page(t, "date_d=Never"))
-	s, guesses := l.Schema("x", false)
+	s, guesses := l.Schema("x", schemas.ByID)
 	want := []string{
 		"result_id result_id int64", "score meta:score list<int64>", "date_d meta:date_d timestamp", "date_a meta:date_a timestamp", "date_b meta:date_b string",
 		"date_c meta:date_c timestamp",
@@ -166,7 +166,7 @@ func TestLearnedDatesInAnotherForm(t *testing.T) {
 			p := a.page(t)
 			l := NewLearner(time.UTC)
 			l.Add(p)
-			s, guesses := l.Schema("x", false)
+			s, guesses := l.Schema("x", schemas.ByID)
 			if c := s.Columns[1]; c.Type.String() != tt.typ || strings.Join(c.Reading.Formats, "|") != tt.formats || !strings.Contains(guesses[1].Why, tt.why) {
 				t.Errorf("%s %q: %s", c.Type, c.Reading.Formats, guesses[1].Why)
 			}
@@ -183,12 +183,12 @@ func TestLearnedIsNamedAsInferred(t *testing.T) {
 	second := new(answer).result(5, "item:77@3=x").page(t)
 	l := NewLearner(time.UTC)
 	for range 2 { // Schema takes nothing away
-		_, _ = l.Schema("x", true)
+		_, _ = l.Schema("x", schemas.ByLabel)
 	}
 	l.Add(first)
-	_, _ = l.Schema("x", true)
+	_, _ = l.Schema("x", schemas.ByLabel)
 	l.Add(second)
-	got, _ := l.Schema("x", true)
+	got, _ := l.Schema("x", schemas.ByLabel)
 	want := schemaOf(first, second)
 	if a, b := strings.Join(spell(got.Columns), "\n"), strings.Join(want, "\n"); a != b {
 		t.Errorf("learned\n%s\ninferred\n%s", a, b)

@@ -105,7 +105,7 @@ func (f *Flattener) add(unknown []int) error {
 	late := make([]schemas.Column, len(unknown))
 	for k, i := range unknown {
 		from := keep(source(f.row.page.Fields[i]))
-		late[k] = schemas.Late(from, DefaultType(from), f.fields.labels[from].label, f.o.Labels)
+		late[k] = schemas.Late(from, DefaultType(from), f.fields.labels[from].label, f.o.Naming)
 		f.fields.at[i] = int32(len(f.columns) + k)
 	}
 	f.extend(schemas.Merge(f.listed, late)[len(f.listed):])

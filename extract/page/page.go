@@ -37,7 +37,7 @@ type Field struct {
 // id identifies the column: labels may repeat, be empty or hold line breaks.
 type Heading struct {
 	ID    string
-	Label string
+	Label string // the text that the form shows, see PlainLabel
 	// Kind is set if the heading was in a metas or items element, else 0.
 	Kind Kind
 }

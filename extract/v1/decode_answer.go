@@ -132,7 +132,7 @@ func (d *decoder) readHeading(kind page.Kind) error {
 	if err != nil {
 		return err
 	}
-	h.Label = d.Intern(s.Bytes(label))
+	h.Label = page.PlainLabel(d.Intern(s.Bytes(label)))
 	d.Page.Headings = append(d.Page.Headings, h)
 	return nil
 }

@@ -209,7 +209,7 @@ func (o *oracleReader) headings(n *oracleNode, group page.Kind) {
 			id, _ = c.attr("id")
 		}
 		if id != "" {
-			o.page.Headings = append(o.page.Headings, page.Heading{ID: id, Label: c.allText(), Kind: k})
+			o.page.Headings = append(o.page.Headings, page.Heading{ID: id, Label: page.PlainLabel(c.allText()), Kind: k})
 		}
 	}
 }

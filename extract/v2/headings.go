@@ -43,7 +43,7 @@ func headingsOf(list []json.RawMessage) (headings []page.Heading) {
 			continue
 		}
 		ids = append(ids, id)
-		labels[id], composite[id] = textOf(o["label"]), len(children) > 0
+		labels[id], composite[id] = page.PlainLabel(textOf(o["label"])), len(children) > 0
 		for _, child := range children {
 			parents[textOf(child)] = id
 		}

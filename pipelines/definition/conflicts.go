@@ -13,7 +13,7 @@ import (
 
 // checkOutputs adds the child outputs of exploded lists, and reports outputs that do not fit the
 // definition's forms, its mode, its schema or each other.
-func (r *reader) checkOutputs() {
+func (r *reader) checkOutputs(names value) {
 	likeFolder := func(c schemas.Column) bool { return c.Written() && strings.EqualFold(c.Name, schemas.PartitionKey) }
 	several := len(r.def.Forms) > 1 || r.def.ListsForms()
 	for _, out := range r.outputs {
@@ -28,6 +28,9 @@ func (r *reader) checkOutputs() {
 			out.given["partition"].Fail("give the column another name, or leave partition out",
 				"the schema has a column %s, and so have the folders dt=...: readers would show the folder's in its place", schemas.PartitionKey)
 		}
+	}
+	if r.def.Names == schemas.ByHeading && r.def.Schema == nil && slices.ContainsFunc(r.outputs, func(out placedOutput) bool { return out.Database != nil }) {
+		names.Fail("write names: label", "names: heading gives columns names of up to %d bytes, and those of a table have at most %d", schemas.MaxHeading, schemas.MaxName)
 	}
 	if err := r.def.Explode(); err != nil {
 		r.outputs[0].at.FailWith(err, "mend the schema")

@@ -29,8 +29,8 @@ type Definition struct {
 	StateS3 *S3      // settings of S3 for State; nil for those of the SDK
 	// Variables are the names of variables under vars and in every ${var:NAME}, in alphabetical
 	// order.
-	Variables []string `json:"-"`
-	Labels    bool     // columns are named after labels (names: label) instead of ids
+	Variables []string       `json:"-"`
+	Names     schemas.Naming // what columns are named after where no schema names them
 	Extract   Extract
 	Schema    *schemas.Schema // columns of the results; nil: a run infers them
 	Outputs   []Output

@@ -137,7 +137,7 @@ func TestFullDefinition(t *testing.T) {
 	zone, _ := time.LoadLocation("America/Chicago")
 	want := &Definition{
 		File: file, Name: "feedback", Forms: []string{"form1", "survey-*", "007"}, Exclude: []string{"survey-test"},
-		State: "s3://bucket/state/", StateS3: &S3{Region: "eu-west-1", Endpoint: "https://s3.example.com"}, Labels: true,
+		State: "s3://bucket/state/", StateS3: &S3{Region: "eu-west-1", Endpoint: "https://s3.example.com"}, Names: schemas.ByLabel,
 		Source: Source{
 			BaseURL: "https://fs1.example.com", Account: "acme", Key: transport.NewSecret(canary), Zone: zone,
 			Requests: Requests{Concurrency: 7, PerMinute: 50, PerDay: 10000, Timeout: 45 * time.Second, Retries: 3, Patience: 90 * time.Second, MaxRequests: 5000},
@@ -200,7 +200,7 @@ func TestDefaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := &Definition{
-		File: filepath.Join(dir, "p.yaml"), Name: "p", Forms: []string{"form1"}, State: filepath.Join(dir, ".formetl"),
+		File: filepath.Join(dir, "p.yaml"), Name: "p", Forms: []string{"form1"}, State: filepath.Join(dir, ".formetl"), Names: schemas.ByLabel,
 		Source: Source{
 			BaseURL: "https://fs1.example.com", Account: "acme", Key: transport.NewSecret(canary), Zone: time.UTC,
 			Requests: Requests{Concurrency: 4, Timeout: 30 * time.Second, Retries: 8, MaxRequests: 100_000},

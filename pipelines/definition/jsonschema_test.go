@@ -104,7 +104,7 @@ func TestJSONSchemaRefusesWhatIsWrong(t *testing.T) {
 		"key twice", "merge key", "tag", "two documents", "tab", "quote not closed", "bracket not closed", "bad glob", "bad glob excluded", // YAML, globs
 		"unset variable in a path", "form leaves its path", "form with a slash", "form with a backslash", "form with a backslash inside", "glob that climbs", "state elsewhere", "state of no bucket", "settings of a state folder", "state at home", "the interface's path",
 		"plain HTTP", "plain HTTP to almost loopback", "unknown zone", "zone in another case", "zone as an offset", "the machine's zone",
-		"30 February", "to before from", "empty range", "settle too long", "no timeout", "no patience", "criteria twice", "hexadecimal budget",
+		"30 February", "names of a table", "to before from", "empty range", "settle too long", "no timeout", "no patience", "criteria twice", "hexadecimal budget",
 		"nothing to write", "no such type", "names repeat", "sources repeat",
 		"no extension", "unknown extension", "format and extension differ", "format and inner extension differ", "parquet in gzip",
 		"dataset without a format", "dataset of json", "dataset of xlsx", "xlsx in zstd", "partition of a file", "unknown compression", "arrow in snappy",

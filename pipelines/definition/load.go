@@ -11,6 +11,7 @@ import (
 
 	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/schemas"
 )
 
 // Defaults of keys that a definition leaves out.
@@ -94,6 +95,7 @@ func decode(doc *document, root value, o LoadOptions) (*Definition, error) {
 	r := &reader{o: o, secrets: secrets, dir: folder, def: &Definition{
 		File:    doc.file,
 		State:   filepath.Join(folder, DefaultState),
+		Names:   schemas.ByLabel,
 		Source:  Source{Requests: Requests{Concurrency: transport.DefaultConcurrency, Timeout: transport.DefaultTimeout, Retries: transport.DefaultRetries, MaxRequests: DefaultMaxRequests}},
 		Extract: Extract{Settle: DefaultSettle, Lookback: DefaultLookback, Changes: ChangesAuto, Verify: true},
 	}}
@@ -140,7 +142,11 @@ func (r *reader) root(v value) {
 		required("forms", func(v value) { r.def.Forms = readForms(v) }),
 		optional("exclude", func(v value) { r.def.Exclude = readForms(v) }),
 		optional("state", r.readState),
-		optional("names", intoChoice(&r.def.Labels, "id", "label")),
+		optional("names", func(v value) {
+			if word, ok := v.OneOf("id", "label", "heading"); ok {
+				r.def.Names, _ = schemas.ParseNaming(word) // it is one of these
+			}
+		}),
 		optional("extract", r.readExtract),
 		optional("schema", func(v value) { schema = v; r.readSchema(v) }),
 		optional("columns", func(v value) { r.readColumns(v, schema) }),
@@ -149,7 +155,7 @@ func (r *reader) root(v value) {
 	if r.o.State != "" && !values["state"].Given() {
 		r.def.State = r.o.State
 	}
-	r.checkOutputs()
+	r.checkOutputs(values["names"])
 }
 
 // readVersion reads the version of a definition or schema file, which must be 1.

@@ -112,16 +112,13 @@ func (p *place) earlierColumns() ([]schemas.Column, error) {
 	return columns, nil
 }
 
-// naming returns how inferred columns are named, "label" or "id", or "" if the definition
-// itself names the columns.
+// naming returns what inferred columns are named after, or "" if the definition itself names the
+// columns.
 func (j *Job) naming() string {
-	switch {
-	case j.Def.Schema != nil:
+	if j.Def.Schema != nil {
 		return ""
-	case j.Def.Labels:
-		return "label"
 	}
-	return "id"
+	return j.Def.Names.String()
 }
 
 // checkColumns returns an error if columns rename or retype a column that the dataset

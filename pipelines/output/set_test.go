@@ -309,7 +309,7 @@ func TestDatasetThatTheDefinitionNoLongerFits(t *testing.T) {
 		"search":               {same, func(d *definition.Definition) { d.Extract.Search.Where = []extract.Criterion{one} }, "search of the dataset was none"},
 		"the same search":      {func(d *definition.Definition) { d.Extract.Search.Where = []extract.Criterion{one, two} }, func(d *definition.Definition) { d.Extract.Search.Where = []extract.Criterion{two, one} }, ""},
 		"inferred since":       {same, func(d *definition.Definition) { d.Schema = nil }, "naming of columns of the dataset was declared and is id"},
-		"naming":               {func(d *definition.Definition) { d.Schema = nil }, func(d *definition.Definition) { d.Schema, d.Labels = nil, true }, "naming of columns of the dataset was id and is label"},
+		"naming":               {func(d *definition.Definition) { d.Schema = nil }, func(d *definition.Definition) { d.Schema, d.Names = nil, schemas.ByLabel }, "naming of columns of the dataset was id and is label"},
 		"type":                 {same, declare("answer int64 item:1"), "column answer was answer string from item:1 and is answer int64"},
 		"name":                 {same, declare("reply string item:1"), "column answer was answer string from item:1 and is reply"},
 		"the name of another":  {same, declare("Answer string item:3"), "column answer was answer string from item:1 and is Answer string from item:3"},

@@ -113,7 +113,7 @@ func (r *Reader) newFlattener(emit func(arrow.RecordBatch) error, onReject func(
 		return f, nil
 	}
 	return transform.NewFlattener(r.Schema, transform.Options{
-		Zone: r.Def.Source.Zone, Labels: r.Def.Labels, Headings: r.Headings, Mem: r.Checkpoint.Mem, Sizes: &r.flatteners.sizes, Emit: emit, Reject: onReject,
+		Zone: r.Def.Source.Zone, Naming: r.Def.Names, Headings: r.Headings, Mem: r.Checkpoint.Mem, Sizes: &r.flatteners.sizes, Emit: emit, Reject: onReject,
 	})
 }
 

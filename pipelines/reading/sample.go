@@ -72,7 +72,7 @@ func (r *Reader) ChooseSchema(ctx context.Context, s Start) error {
 }
 
 func (r *Reader) infer(pages []*page.Page) error {
-	r.Schema = transform.Infer(r.Name, pages, r.Def.Labels)
+	r.Schema = transform.Infer(r.Name, pages, r.Def.Names)
 	if err := r.checkColumns(); err != nil {
 		return err
 	}

@@ -65,7 +65,7 @@ func DiffLive(ctx context.Context, def *definition.Definition, o pipelines.Optio
 	if err != nil {
 		return nil, err
 	}
-	live, guesses := learner.Schema(form, def.Labels)
+	live, guesses := learner.Schema(form, def.Names)
 	for i, g := range guesses {
 		l.answered[live.Columns[i].From] = g.Answered
 	}
@@ -73,7 +73,7 @@ func DiffLive(ctx context.Context, def *definition.Definition, o pipelines.Optio
 		l.heading(h)
 	}
 	l.results = sampled.Results
-	is, unsure := l.now(live, def.Labels)
+	is, unsure := l.now(live, def.Names)
 	changes := schemas.Diff(known, is)
 	for i, x := range changes {
 		if x.Kind == schemas.ColumnRemoved && unsure[x.From] {
@@ -129,7 +129,7 @@ func (l *liveForm) heading(h page.Heading) {
 // fields are gone, with the form's labels and its order of items, and with columns for new fields,
 // named as a run would name them. unsure holds the sources of the removed columns, with true if it
 // is not sure that the field is gone.
-func (l *liveForm) now(live *schemas.Schema, labels bool) (is *schemas.Schema, unsure map[string]bool) {
+func (l *liveForm) now(live *schemas.Schema, naming schemas.Naming) (is *schemas.Schema, unsure map[string]bool) {
 	now := *l.known
 	now.Columns, unsure = nil, map[string]bool{}
 	places := live.Places()
@@ -155,7 +155,7 @@ func (l *liveForm) now(live *schemas.Schema, labels bool) (is *schemas.Schema, u
 	var late []schemas.Column
 	for _, c := range live.Columns {
 		if _, has := l.places[c.From]; !has && c.From.Kind != schemas.FromResultID {
-			x := schemas.Late(c.From, transform.DefaultType(c.From), c.Label, labels)
+			x := schemas.Late(c.From, transform.DefaultType(c.From), c.Label, naming)
 			x.Type = c.Type
 			late = append(late, x)
 		}

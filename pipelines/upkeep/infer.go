@@ -41,7 +41,7 @@ func InferSchema(ctx context.Context, def *definition.Definition, o pipelines.Op
 	in := &InferredSchema{Sampled: sampled}
 	in.Notes.Head = headNotes(form, sampled, how)
 	var guesses []transform.Guess
-	in.Schema, guesses = learner.Schema(form, def.Labels)
+	in.Schema, guesses = learner.Schema(form, def.Names)
 	for i, c := range in.Schema.Columns {
 		in.Notes.Columns = append(in.Notes.Columns, columnNotes(c, guesses[i], how.Personal))
 	}

@@ -87,7 +87,7 @@ func InferColumns(ctx context.Context, def *definition.Definition, o pipelines.O
 	if err != nil {
 		return nil, err
 	}
-	return &FormColumns{Origin: OriginSample, Sampled: sampled.Results, Schema: learner.Inferred(form, def.Labels)}, nil
+	return &FormColumns{Origin: OriginSample, Sampled: sampled.Results, Schema: learner.Inferred(form, def.Names)}, nil
 }
 
 // NoColumns returns the *definition.Fault, of exit code 66, that a form's columns are not known:

@@ -45,7 +45,7 @@ func TestInferColumns(t *testing.T) {
 		t.Run(fmt.Sprint(c.results), func(t *testing.T) {
 			w := newWorld(t, growing(c.results))
 			def := w.definition()
-			def.Labels = true
+			def.Names = schemas.ByLabel
 			got, err := upkeep.InferColumns(t.Context(), def, options(), "form1")
 			if err != nil {
 				t.Fatal(err)

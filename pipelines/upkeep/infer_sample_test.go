@@ -12,13 +12,14 @@ import (
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/pipelines/pipelinestest"
 	"github.com/formetl/formetl/pipelines/upkeep"
+	"github.com/formetl/formetl/schemas"
 )
 
 // inferred samples form1 of a service.
 func inferred(t *testing.T, w *world, how upkeep.InferOptions) *upkeep.InferredSchema {
 	t.Helper()
 	def := w.definition()
-	def.Labels = true
+	def.Names = schemas.ByLabel
 	w.service.Reset()
 	got, err := upkeep.InferSchema(t.Context(), def, options(), "form1", how)
 	if err != nil {

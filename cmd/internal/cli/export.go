@@ -201,7 +201,7 @@ func (f *exportFlags) definition(ctx context.Context, p *process) (*definition.D
 	if err != nil {
 		return nil, err
 	}
-	if def.Labels, err = console.ByLabel(f.names); err != nil {
+	if def.Names, err = console.Naming(f.names); err != nil {
 		return nil, err
 	}
 	if f.noVerify && f.strict {
@@ -471,7 +471,7 @@ func columnsOf(ctx context.Context, def *definition.Definition, o pipelines.Opti
 		return nil, fmt.Errorf("form %s: its headings: %w", form, err)
 	}
 	defer p.Release()
-	columns := transform.Infer(form, []*page.Page{p}, def.Labels).Columns
+	columns := transform.Infer(form, []*page.Page{p}, def.Names).Columns
 	if def.Schema != nil {
 		columns = slices.Concat(def.Schema.Columns, columns) // the schema's names take precedence
 	}

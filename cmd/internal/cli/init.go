@@ -557,7 +557,7 @@ func (a *initAnswers) definition(schema string) string {
 		forms[i] = definition.Scalar(strings.ReplaceAll(form, "${", "$${")) // a ${ in a form's name begins no reference
 	}
 	add("forms: ["+strings.Join(forms, ", ")+"]", "")
-	add("names: "+definition.Scalar(a.names), "how columns are called that no schema names: label or id")
+	add("names: "+definition.Scalar(a.names), "what columns are called that no schema names: label, heading or id")
 	if schema != "" {
 		add("schema: "+definition.Scalar(schema), "the columns with their types and rules")
 	}

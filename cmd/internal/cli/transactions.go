@@ -72,7 +72,7 @@ func (a *asked) open(cmd *cobra.Command, p *process, definitions []string, name 
 // openResults is open for a command that reads results of one form: the form of --form, or
 // the definition's first.
 func (a *asked) openResults(cmd *cobra.Command, p *process, definitions []string, name string) (*definition.Definition, pipelines.Options, error) {
-	labels, err := console.ByLabel(a.names)
+	naming, err := console.Naming(a.names)
 	if err == nil && len(definitions) == 0 {
 		err = console.CheckForm(a.form)
 	}
@@ -87,7 +87,7 @@ func (a *asked) openResults(cmd *cobra.Command, p *process, definitions []string
 		return nil, o, console.Usagef("the definition names its forms by patterns: give --form; `formetl forms` lists them")
 	}
 	if len(definitions) == 0 || cmd.Flags().Changed("names") {
-		def.Labels = labels
+		def.Names = naming
 	}
 	return def, o, nil
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/schemas"
 )
 
 // Environment reads a variable of the environment; false if it is not set.
@@ -241,17 +242,18 @@ func CheckForm(form string) error {
 	return nil
 }
 
-// RegisterNames adds --names, which says whether columns are named by label or id.
+// RegisterNames adds --names, which says what columns are named after.
 func RegisterNames(f *pflag.FlagSet, names *string) {
-	f.StringVar(names, "names", "label", "columns are named by label or id")
+	f.StringVar(names, "names", "label", "name columns by label (full_name), by heading (the form's own words) or by id (item_12)")
 }
 
-// ByLabel tells whether the value of --names is label rather than id.
-func ByLabel(names string) (bool, error) {
-	if names != "label" && names != "id" {
-		return false, fmt.Errorf("--names %q: give label or id", names)
+// Naming returns what the value of --names stands for.
+func Naming(names string) (schemas.Naming, error) {
+	n, err := schemas.ParseNaming(names)
+	if err != nil {
+		err = fmt.Errorf("--names: %w", err)
 	}
-	return names == "label", nil
+	return n, err
 }
 
 // DefinitionFlags are the flags of commands that work from definitions. A flag takes
