@@ -100,11 +100,12 @@ func parseDate(v []byte) (days int32, reason string) {
 	month, ok3 := twoDigits(v[5:7])
 	day, ok4 := twoDigits(v[8:10])
 	year += century * 100
-	days, real := daysOf(year, month, day)
-	if !ok1 || !ok2 || !ok3 || !ok4 || year < 1 || !real {
+	at := time.Date(year, time.Month(month), day, 0, 0, 0, 0, time.UTC)
+	exists := int(at.Month()) == month && at.Day() == day
+	if !ok1 || !ok2 || !ok3 || !ok4 || year < 1 || !exists {
 		return 0, reasonDate
 	}
-	return days, ""
+	return int32(at.Unix() / daySeconds), "" //nolint:gosec // years have four digits
 }
 
 // parseClock reads HH:MM:SS as seconds.
@@ -157,13 +158,6 @@ func parseOffset(v []byte) (seconds int64, ok bool) {
 
 func twoDigits(v []byte) (int, bool) {
 	return int(v[0]-'0')*10 + int(v[1]-'0'), digit(v[0]) && digit(v[1])
-}
-
-// daysOf counts the days from 1970-01-01 to a day. ok is false if the calendar has no such
-// day.
-func daysOf(year, month, day int) (days int32, ok bool) {
-	at := time.Date(year, time.Month(month), day, 0, 0, 0, 0, time.UTC)
-	return int32(at.Unix() / daySeconds), int(at.Month()) == month && at.Day() == day //nolint:gosec // years have four digits
 }
 
 // floorDiv divides a by b and rounds down.

@@ -52,7 +52,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	xml.numbered = s.Plain
 	g := generation(&xmlCall{c, xml})
 	if rt.api == V2 {
-		g = newJSONCall(c)
+		g = &jsonCall{c, &jsonWriter{control: c.faults.text("control")}, newClock(c.server.Zone, c.faults)}
 	}
 	out := outcomeOf(g, c, known, req.Fault, limited)
 	if faults.on("errors-200") && out.code >= 0 && req.Fault == NoFault {

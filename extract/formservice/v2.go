@@ -15,10 +15,6 @@ type jsonCall struct {
 	clock clock
 }
 
-func newJSONCall(c *call) *jsonCall {
-	return &jsonCall{c, &jsonWriter{control: c.faults.text("control")}, newClock(c.server.Zone, c.faults)}
-}
-
 func (c *jsonCall) contentType() string { return "application/json" }
 
 // errorsOfV2 is how messages begin, by their status.

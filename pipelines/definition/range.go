@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/load"
 )
 
 // Range is a span of time that may depend on when it is asked for, such as the last month.
@@ -24,7 +25,7 @@ func At(t time.Time) Bound { return func(time.Time) time.Time { return t } }
 
 // In returns the window that the range stands for at an instant, in a zone.
 func (r Range) In(zone *time.Location, at time.Time) (w extract.Window) {
-	now := wallTime(at.In(zone))
+	now := load.Wall(at.In(zone)).Time
 	if r.From != nil {
 		w.From = r.From(now)
 	}
@@ -32,11 +33,6 @@ func (r Range) In(zone *time.Location, at time.Time) (w extract.Window) {
 		w.To = r.To(now)
 	}
 	return w
-}
-
-// wallTime returns what the clocks of the zone of at show, as a time with the location time.UTC.
-func wallTime(at time.Time) time.Time {
-	return time.Date(at.Year(), at.Month(), at.Day(), at.Hour(), at.Minute(), at.Second(), 0, time.UTC)
 }
 
 var backShape = regexp.MustCompile(`^-(\d{1,5})(m|h|d|w|mo|y)$`)
