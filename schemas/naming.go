@@ -25,14 +25,14 @@ const (
 // String returns the word for the naming in definitions and flags: id, label or heading.
 func (n Naming) String() string { return [...]string{"id", "label", "heading"}[n] }
 
-// ParseNaming reads what String returns.
-func ParseNaming(s string) (Naming, error) {
+// ParseNaming reads what String returns, and returns false for anything else.
+func ParseNaming(s string) (Naming, bool) {
 	for _, n := range []Naming{ByID, ByLabel, ByHeading} {
 		if s == n.String() {
-			return n, nil
+			return n, true
 		}
 	}
-	return 0, fmt.Errorf("%q is no way to name columns: give label, heading or id", s)
+	return 0, false
 }
 
 // MaxName is the most bytes that a name has that is made from an id, or by ByLabel. PostgreSQL cuts

@@ -249,11 +249,11 @@ func RegisterNames(f *pflag.FlagSet, names *string) {
 
 // Naming returns what the value of --names stands for.
 func Naming(names string) (schemas.Naming, error) {
-	n, err := schemas.ParseNaming(names)
-	if err != nil {
-		err = fmt.Errorf("--names: %w", err)
+	n, ok := schemas.ParseNaming(names)
+	if !ok {
+		return n, fmt.Errorf("--names %q: give label, heading or id", names)
 	}
-	return n, err
+	return n, nil
 }
 
 // DefinitionFlags are the flags of commands that work from definitions. A flag takes
