@@ -301,6 +301,8 @@ func (s *Set) Commit(ctx context.Context, snapshot *reconcile.Snapshot, recorded
 		return err
 	}
 	s.writeCodebooks(ctx, snapshot.Schema)
+	s.mu.Lock() // as wherever an output is set aside
+	defer s.mu.Unlock()
 	return s.failures()
 }
 
