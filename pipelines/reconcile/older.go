@@ -145,13 +145,13 @@ func (c *Reconciler) staleBefore(ctx context.Context) (s stale) {
 			s.add(p)
 		}
 	}
-	if c.Changes == nil {
+	if c.Changes == nil || !c.Changes.UndatedStale { // which AllStale implies
 		return s
 	}
 	for _, m := range wholeOf(c.Parts) {
 		_, kept := c.Replaced().Divide(m)
 		for _, p := range kept {
-			if c.Changes.AllStale || c.Changes.UndatedStale && p.Undated {
+			if c.Changes.AllStale || p.Undated {
 				s.add(p)
 			}
 		}
