@@ -4,12 +4,19 @@ import (
 	"html"
 	"regexp"
 	"strings"
+	"sync"
 )
 
+// They are compiled when a label has one of their characters, and not at each start.
 var (
-	tags       = regexp.MustCompile(`(?i)</?(?:a|b|big|br|center|div|em|font|h[1-6]|hr|i|img|li|ol|p|small|span|strong|sub|sup|table|tbody|td|th|tr|u|ul)(?:\s[^<>]*)?/?>`)
-	references = regexp.MustCompile(`&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z]{2,31}\d{0,2});`)
+	lineTags   = compiled(`(?i)</?(?:a|b|big|em|font|i|small|span|strong|sub|sup|u)(?:\s[^<>]*)?/?>`)
+	blockTags  = compiled(`(?i)</?(?:br|center|div|h[1-6]|hr|img|li|ol|p|table|tbody|td|th|tr|ul)(?:\s[^<>]*)?/?>`)
+	references = compiled(`&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z]{2,31}\d{0,2});`)
 )
+
+func compiled(expression string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })
+}
 
 // PlainLabel returns the text of a label that holds HTML, as a form shows it: without tags, with
 // characters in place of references such as &amp;. A label without tags and references, such as
@@ -18,15 +25,9 @@ func PlainLabel(label string) string {
 	if !strings.ContainsAny(label, "<&") {
 		return label
 	}
-	text := label
-	if tags.MatchString(text) {
-		text = strings.Join(strings.Fields(tags.ReplaceAllStringFunc(text, func(tag string) string {
-			switch strings.ToLower(strings.Trim(strings.Fields(strings.Trim(tag, "<>/"))[0], "/")) {
-			case "a", "b", "big", "em", "font", "i", "small", "span", "strong", "sub", "sup", "u":
-				return "" // within a line
-			}
-			return " "
-		})), " ")
+	text := blockTags().ReplaceAllString(lineTags().ReplaceAllString(label, ""), " ")
+	if text != label { // HTML shows line breaks as blanks
+		text = strings.Join(strings.Fields(text), " ")
 	}
-	return references.ReplaceAllStringFunc(text, html.UnescapeString)
+	return references().ReplaceAllStringFunc(text, html.UnescapeString)
 }
