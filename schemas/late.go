@@ -44,13 +44,10 @@ func lateItem(id, label string, naming Naming) string {
 	name := ItemName(id)
 	words := snake(label)
 	tail := strings.TrimPrefix(name, "item")
-	switch heading := spoken(label); {
-	case naming == ByID:
-		return name
-	case naming == ByHeading && heading != "":
+	if heading := spoken(label); naming == ByHeading && heading != "" {
 		return fmt.Sprintf("%s (%s)", cut(heading, MaxHeading-MaxName), tail[1:])
 	}
-	if words == "" || len(tail) >= MaxName {
+	if naming != ByLabel || words == "" || len(tail) >= MaxName {
 		return name
 	}
 	return strings.TrimRight(cut(words, MaxName-len(tail)), "_") + tail

@@ -133,10 +133,10 @@ func FuzzLate(f *testing.F) {
 	f.Add(strings.Repeat("é", 50), strings.Repeat("long ", 30), "LONG", 1)
 	f.Add("a b", strings.Repeat("é\n", 250), "É", 2)
 	f.Fuzz(func(t *testing.T, id, label, taken string, number int) {
-		naming := Naming(number)
-		if naming < ByID || naming > ByHeading || id == "" || taken == "" || !utf8.ValidString(id) {
+		if number < 0 || number > 2 || id == "" || taken == "" || !utf8.ValidString(id) {
 			return
 		}
+		naming := []Naming{ByID, ByLabel, ByHeading}[number]
 		base := []Column{{Name: taken, From: Source{FromItem, id + "?"}, Type: Type{Kind: String}}}
 		item, meta := lateText(Source{FromItem, id}, label, naming), lateText(Source{FromMeta, id}, label, naming)
 		for _, c := range []Column{item, meta} {

@@ -12,28 +12,15 @@ import (
 	"github.com/formetl/formetl/schemas/plain"
 )
 
-// Naming says what the columns of items are named after where no schema names them.
-type Naming int
+// Naming says what the columns of items are named after where no schema names them; "" is ByID.
+type Naming string
 
 // The ways to name columns.
 const (
-	ByID      Naming = iota // item_12
-	ByLabel                 // the label on the form as a word that every database takes: full_name
-	ByHeading               // the label as it stands on the form: Full name
+	ByID      Naming = "id"      // item_12
+	ByLabel   Naming = "label"   // the label on the form as a word that every database takes: full_name
+	ByHeading Naming = "heading" // the label as it stands on the form: Full name
 )
-
-// String returns the word for the naming in definitions and flags: id, label or heading.
-func (n Naming) String() string { return [...]string{"id", "label", "heading"}[n] }
-
-// ParseNaming reads what String returns, and returns false for anything else.
-func ParseNaming(s string) (Naming, bool) {
-	for _, n := range []Naming{ByID, ByLabel, ByHeading} {
-		if s == n.String() {
-			return n, true
-		}
-	}
-	return 0, false
-}
 
 // MaxName is the most bytes that a name has that is made from an id, or by ByLabel. PostgreSQL cuts
 // longer identifiers. MaxHeading is the most bytes of a name that is made by ByHeading.

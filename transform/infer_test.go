@@ -192,7 +192,7 @@ func FuzzInfer(f *testing.F) {
 	f.Add("Ä", "ä", "ä", "Ä", 0)
 	f.Add("1", "Name\n of it", "2", "NAME of it", 2)
 	f.Fuzz(func(t *testing.T, id1, label1, id2, label2 string, naming int) {
-		if naming < int(schemas.ByID) || naming > int(schemas.ByHeading) {
+		if naming < 0 || naming > 2 {
 			return
 		}
 		for _, s := range []string{id1, label1, id2, label2} {
@@ -205,7 +205,7 @@ func FuzzInfer(f *testing.F) {
 		}
 		p := new(answer).result(1, "meta:"+id1+"=m", "item:"+id2+"=v").result(2, "item:"+id1+"=a|b", "meta:"+id2+"=n").
 			page(t, id1+"="+label1, id2+"="+label2)
-		s := Infer("x", []*page.Page{p}, schemas.Naming(naming))
+		s := Infer("x", []*page.Page{p}, []schemas.Naming{schemas.ByID, schemas.ByLabel, schemas.ByHeading}[naming])
 		if err := s.Validate(); err != nil {
 			t.Fatal(err)
 		}

@@ -142,11 +142,7 @@ func (r *reader) root(v value) {
 		required("forms", func(v value) { r.def.Forms = readForms(v) }),
 		optional("exclude", func(v value) { r.def.Exclude = readForms(v) }),
 		optional("state", r.readState),
-		optional("names", func(v value) {
-			if word, ok := v.OneOf("id", "label", "heading"); ok {
-				r.def.Names, _ = schemas.ParseNaming(word) // it is one of these
-			}
-		}),
+		optional("names", intoOneOf(&r.def.Names, schemas.ByID, schemas.ByLabel, schemas.ByHeading)),
 		optional("extract", r.readExtract),
 		optional("schema", func(v value) { schema = v; r.readSchema(v) }),
 		optional("columns", func(v value) { r.readColumns(v, schema) }),

@@ -118,7 +118,7 @@ func (j *Job) naming() string {
 	if j.Def.Schema != nil {
 		return ""
 	}
-	return j.Def.Names.String()
+	return string(cmp.Or(j.Def.Names, schemas.ByID))
 }
 
 // checkColumns returns an error if columns rename or retype a column that the dataset

@@ -249,11 +249,11 @@ func RegisterNames(f *pflag.FlagSet, names *string) {
 
 // Naming returns what the value of --names stands for.
 func Naming(names string) (schemas.Naming, error) {
-	n, ok := schemas.ParseNaming(names)
-	if !ok {
-		return n, fmt.Errorf("--names %q: give label, heading or id", names)
+	switch n := schemas.Naming(names); n {
+	case schemas.ByID, schemas.ByLabel, schemas.ByHeading:
+		return n, nil
 	}
-	return n, nil
+	return "", fmt.Errorf("--names %q: give label, heading or id", names)
 }
 
 // DefinitionFlags are the flags of commands that work from definitions. A flag takes
