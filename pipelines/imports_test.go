@@ -59,6 +59,7 @@ func layers() []layer {
 		{"extract", []string{"extract/page", "extract/transport"}, []string{"golang.org/x/sync/"}},
 		{"schemas/plain", nil, nil},
 		{"schemas/ddl", []string{"schemas!", "schemas/plain"}, nil},
+		{"schemas/labels", []string{"schemas!", "schemas/plain"}, nil},
 		// Labels become names with the help of Unicode tables.
 		{"schemas", []string{"schemas/plain"}, []string{"github.com/apache/arrow-go/v18/arrow", "github.com/mozillazg/go-unidecode", "golang.org/x/text/unicode/"}},
 		{"transform", []string{"extract/page", "schemas", "transform/internal"}, []string{"*"}},

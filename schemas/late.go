@@ -45,12 +45,12 @@ func lateItem(id, label string, naming Naming) string {
 	words := snake(label)
 	tail := strings.TrimPrefix(name, "item")
 	if heading := spoken(label); naming == ByHeading && heading != "" {
-		return fmt.Sprintf("%s (%s)", cut(heading, MaxHeading-MaxName), tail[1:])
+		return fmt.Sprintf("%s (%s)", Cut(heading, MaxHeading-MaxName), tail[1:])
 	}
 	if naming != ByLabel || words == "" || len(tail) >= MaxName {
 		return name
 	}
-	return strings.TrimRight(cut(words, MaxName-len(tail)), "_") + tail
+	return strings.TrimRight(Cut(words, MaxName-len(tail)), "_") + tail
 }
 
 // only tells whether s consists of a-z, 0-9 and the byte extra.

@@ -129,7 +129,7 @@ func spoken(label string) string {
 		}
 		return r
 	}, label)
-	return strings.TrimSpace(cut(strings.Join(strings.Fields(line), " "), MaxHeading))
+	return strings.TrimSpace(Cut(strings.Join(strings.Fields(line), " "), MaxHeading))
 }
 
 // PartitionKey is the key in the names of a dataset's folders, such as dt=2026-01-01.
@@ -142,11 +142,11 @@ func hashed(name string, from Source) string {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(from.String()))
 	suffix := fmt.Sprintf("_h%08x", h.Sum32()) // the h keeps a hash from looking like an id
-	return cut(name, MaxName-len(suffix)) + suffix
+	return Cut(name, MaxName-len(suffix)) + suffix
 }
 
-// cut returns at most the first n bytes of s. It does not split a character.
-func cut(s string, n int) string {
+// Cut returns at most the first n bytes of s. It does not split a character.
+func Cut(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}
@@ -180,7 +180,7 @@ func (u *Uniquer) Name(want string) string {
 		n := max(2, u.next[want])
 		for ; u.taken[strings.ToLower(name)]; n++ {
 			suffix := "_" + strconv.Itoa(n)
-			name = cut(want, max(MaxName, len(want))-len(suffix)) + suffix
+			name = Cut(want, max(MaxName, len(want))-len(suffix)) + suffix
 		}
 		u.next[want] = n
 	}

@@ -329,6 +329,40 @@ func writeCodebook(ctx context.Context, dest load.Store, place definition.Codebo
 	return dest.Put(ctx, place.Schema(), data, load.AnyVersion)
 }
 
+// Choices returns the choices that the codebook beside an output lists, by the source of their
+// column. There are none where a run has left no codebook of the form.
+func (j *Job) Choices(ctx context.Context, out definition.Output) (map[schemas.Source][]string, error) {
+	at, err := Locate(j.Def, out, j.Form, j.RunID)
+	if err != nil {
+		return nil, err
+	}
+	place, ok := definition.CodebookPlaceOf(out, at.Path, j.BuiltIn.Formats)
+	if !ok {
+		return nil, nil
+	}
+	dest, err := j.BuiltIn.Open(ctx, place.Root, out)
+	if err != nil {
+		return nil, err
+	}
+	data, _, err := dest.Get(ctx, place.Schema())
+	if err != nil && !errors.Is(err, load.ErrNotExist) {
+		return nil, fmt.Errorf("the codebook of earlier runs: %w", err)
+	}
+	var b codebook
+	if err != nil || json.Unmarshal(data, &b) != nil || b.Form != j.Form {
+		return nil, nil //nolint:nilerr // none, one that was cut short, or another form's
+	}
+	all := map[schemas.Source][]string{}
+	for _, c := range b.Columns {
+		if from, err := schemas.ParseSource(c.From); err == nil {
+			for _, choice := range c.Choices {
+				all[from] = append(all[from], choice.Value)
+			}
+		}
+	}
+	return all, nil
+}
+
 // ownFile reads a file of an earlier codebook, nil if there is none. A file that does not
 // begin with head, as formetl writes it, gives a *definition.Fault with code 73.
 func ownFile(ctx context.Context, dest load.Store, name, path, head string) ([]byte, error) {

@@ -25,7 +25,7 @@ func schemaCommand(p *process) *cobra.Command {
   formetl schema show feedback.yaml
   formetl schema definition > definition.schema.json`,
 	}
-	cmd.AddCommand(schemaInferCommand(p), schemaShowCommand(p), schemaDefinitionCommand(p), schemaDDLCommand(p), schemaDiffCommand(p))
+	cmd.AddCommand(schemaInferCommand(p), schemaShowCommand(p), schemaDefinitionCommand(p), schemaDDLCommand(p), schemaDiffCommand(p), schemaLabelsCommand(p))
 	return cmd
 }
 

@@ -1,0 +1,169 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/spf13/cobra"
+
+	"github.com/formetl/formetl/cmd/internal/console"
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/output"
+	"github.com/formetl/formetl/pipelines/upkeep"
+	"github.com/formetl/formetl/schemas"
+	"github.com/formetl/formetl/schemas/labels"
+)
+
+type labelsFlags struct {
+	console.DefinitionFlags
+	program, csv, flat string
+}
+
+func schemaLabelsCommand(p *process) *cobra.Command {
+	var f labelsFlags
+	cmd := &cobra.Command{
+		Use:   "labels DEFINITION --for spss|r",
+		Short: "Write a script that reads the CSV file into SPSS or R, with labels",
+		Long: `Labels writes a script for a statistics program. It reads the single CSV file of
+the definition with types, the form's words as variable labels, and choices as
+value labels (SPSS, PSPP) or factors (R, without packages). Run the definition
+first: the codebook tells the choices, and the file how long texts are. SPSS takes
+a line break within a text for the end of a row: --flat writes a copy without.`,
+		Example: `  formetl schema labels feedback.yaml --for spss > feedback.sps
+  formetl schema labels feedback.yaml --for spss --flat flat.csv > feedback.sps
+  formetl schema labels feedback.yaml --for r --form form1 > feedback.R
+  formetl schema labels feedback.yaml --for r --csv downloaded.csv.gz > feedback.R`,
+		Args: console.OneDefinition,
+		RunE: func(cmd *cobra.Command, args []string) error { return schemaLabels(cmd.Context(), p, args, f) },
+	}
+	set := cmd.Flags()
+	f.Register(set)
+	set.StringVar(&f.program, "for", "", "the program: spss (also PSPP) or r")
+	set.StringVar(&f.csv, "csv", "", "where the CSV file lies, if it was moved or downloaded (default: the definition's path)")
+	set.StringVar(&f.flat, "flat", "", "a new file for a copy of the CSV file without line breaks in texts, which the script reads")
+	return cmd
+}
+
+func schemaLabels(ctx context.Context, p *process, files []string, f labelsFlags) error {
+	script, ok := map[string]func(*labels.File) string{"spss": labels.SPSS, "r": labels.R}[f.program]
+	if !ok {
+		return console.Usagef("--for %q: give spss or r", f.program)
+	}
+	defs, options, err := p.openOutputs(ctx, &f.DefinitionFlags, files, withoutKey)
+	if err != nil {
+		return err
+	}
+	def := defs[0]
+	forms, err := pipelines.ListForms(ctx, def, options)
+	if err != nil {
+		return err
+	}
+	if len(forms) != 1 {
+		return console.Usagef("a script is for one form, and the definition has %d; choose one by --form", len(forms))
+	}
+	i := slices.IndexFunc(def.Outputs, func(out definition.Output) bool {
+		return out.Format == "csv" && !out.Dataset() && !out.Exploded() && (out.Lasting() || f.csv != "" && out.Path != definition.StdoutPath)
+	})
+	if i < 0 {
+		return &definition.Fault{Code: 78, Text: def.File + " writes no CSV file that a script could read", Cure: `add - {path: "out/{form}.csv"} to load:, and run it`}
+	}
+	out, job := def.Outputs[i], options.WithDefaults().Job(def, forms[0])
+	columns, err := p.columnsIn(ctx, &f.DefinitionFlags, job, out, options)
+	if err != nil {
+		return err
+	}
+	choices, err := job.Choices(ctx, out)
+	if err != nil {
+		return err
+	}
+	inFile := func(text string) string { return text }
+	if out.Profile == "excel" {
+		inFile = load.ForSheets
+	}
+	file := &labels.File{Zone: def.Source.Zone.String(), Local: out.Profile == "excel", Columns: labels.Columns(columns, choices, inFile)}
+	at, err := output.Locate(def, out, job.Form, job.RunID)
+	if err == nil {
+		err = f.read(cmp.Or(f.csv, at.Path), file)
+	}
+	if err != nil {
+		return err
+	}
+	return console.Print(p.stdout, []byte(script(file)))
+}
+
+// columnsIn returns the columns of a CSV file: those that its last run noted, or those that a run
+// would write.
+func (p *process) columnsIn(ctx context.Context, f *console.DefinitionFlags, job *output.Job, out definition.Output, o pipelines.Options) (columns []schemas.Column, err error) {
+	m, err := job.Manifest(ctx, out)
+	if err != nil {
+		return nil, err
+	}
+	if m != nil {
+		columns, err = output.ColumnsOf(m)
+		for i := range columns {
+			columns[i].ListAs, columns[i].Choices = schemas.ListAs(m.Schema[i].ListAs), m.Schema[i].Choices
+		}
+		return columns, err
+	}
+	err = p.eachForm(ctx, f, job.Def, o, []string{job.Form}, func(_ string, found *upkeep.FormColumns) error {
+		columns = found.Schema.Written()
+		return nil
+	})
+	return columns, err
+}
+
+// read measures the CSV file, and writes its copy if there is to be one.
+func (f *labelsFlags) read(path string, file *labels.File) (failed error) {
+	if definition.OnS3(path) {
+		return console.Usagef("%s lies on S3, where R and SPSS read nothing; download it, and name it: --csv FILE", path)
+	}
+	_, codec := load.SplitCodec(path)
+	if packed := load.CompressionExtension(codec); packed != "" && (codec != load.CodecGzip || f.program == "spss" && f.flat == "") {
+		return console.Usagef("%s: SPSS reads no compressed file, and R no other than .gz; decompress it, and name it: --csv FILE", path)
+	}
+	var err error
+	if file.Path, err = filepath.Abs(path); err != nil {
+		return err
+	}
+	data, err := os.Open(file.Path)
+	if err != nil {
+		return &definition.Fault{Code: 66, Text: err.Error(), Cure: "run the definition first, or name the CSV file: --csv FILE"}
+	}
+	defer func() { _ = data.Close() }()
+	var in io.Reader = data
+	if codec == load.CodecGzip {
+		if in, err = gzip.NewReader(data); err != nil {
+			return err
+		}
+	}
+	copied := io.Discard
+	if f.flat != "" {
+		if file.Path, err = filepath.Abs(f.flat); err != nil {
+			return err
+		}
+		flat, err := os.OpenFile(file.Path, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o640)
+		if err != nil {
+			return err
+		}
+		defer func() {
+			if failed = cmp.Or(failed, flat.Close()); failed != nil {
+				_ = os.Remove(file.Path) // half a copy
+			}
+		}()
+		copied = flat
+	}
+	if err := file.Measure(in, copied); err != nil {
+		return &definition.Fault{Code: 65, Text: path + ": " + err.Error(), Cure: "run the definition again, or name a file that it wrote: --csv FILE"}
+	}
+	if f.flat == "" && f.program == "spss" && file.Broken != "" {
+		return &definition.Fault{Code: 65, Text: path + ": a line break in " + file.Broken + ", which SPSS takes for the end of a row", Cure: "add --flat FILE, a copy with blanks for line breaks"}
+	}
+	return nil
+}
