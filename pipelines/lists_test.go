@@ -2,16 +2,13 @@ package pipelines_test
 
 import (
 	"fmt"
-	"io"
-	"maps"
-	"net/http"
-	"net/http/httptest"
 	"os"
-	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/formetl/formetl/extract/formservice"
+	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/pipelinestest"
 	"github.com/formetl/formetl/schemas"
@@ -73,44 +70,49 @@ func (w *world) read(name string) string {
 	return string(data)
 }
 
-// TestOtherChoicesByV2 holds that somebody who typed a text for a choice has chosen it. Its
-// column is true, and the text has none, also where it is the label of another choice. All
-// other forms of the list keep the text.
-func TestOtherChoicesByV2(t *testing.T) {
-	w := newWorld(t, formservice.NewForm("form1", []formservice.Item{{ID: "206", Type: "checkbox", Index: 2, Label: "Colours"}}, []formservice.Result{
-		picked(1, 1, "Another: ALL"), picked(2, 1, "blue", "Another: blue"), picked(3, 2, "blue"), picked(4, 2), picked(5, 3, "Another"), picked(6, 3, "Nameless: mine"),
-	})).byV2()
-	typed := regexp.MustCompile(`"value":"(Another|Nameless): (\w+)"`)
-	service := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		answer := httptest.NewRecorder()
-		r.Header.Del("Accept-Encoding")
-		w.service.ServeHTTP(answer, r)
-		maps.Copy(rw.Header(), answer.Header())
-		rw.Header().Del("Content-Length")
-		rw.WriteHeader(answer.Code)
-		body := typed.ReplaceAllString(answer.Body.String(), `"other":"$2","value":"$1"`)
-		_, _ = io.WriteString(rw, strings.ReplaceAll(body, "Nameless", ""))
-	}))
-	defer service.Close()
-	w.source.BaseURL = service.URL
-	w.run(w.coloured(schemas.Column{ListAs: schemas.ListColumns, Explode: true},
-		definition.Output{Path: "f.csv", Format: "csv"}, definition.Output{Path: "f.ndjson", Format: "ndjson"}))
-	for name, want := range map[string]string{
-		"f.csv":             "id,colours__another,colours__blue\n1,true,false\n2,true,true\n3,false,true\n4,,\n5,true,false\n6,false,false\n",
-		"f__colours.csv":    "id,position,colours\n1,1,ALL\n2,1,blue\n2,2,blue\n3,1,blue\n5,1,Another\n6,1,mine\n",
-		"f.ndjson":          `{"id":1,"colours":["ALL"]}{"id":2,"colours":["blue","blue"]}{"id":3,"colours":["blue"]}{"id":4,"colours":null}{"id":5,"colours":["Another"]}{"id":6,"colours":["mine"]}`,
-		"f__colours.ndjson": `{"id":1,"position":1,"colours":"ALL"}{"id":2,"position":1,"colours":"blue"}{"id":2,"position":2,"colours":"blue"}{"id":3,"position":1,"colours":"blue"}{"id":5,"position":1,"colours":"Another"}{"id":6,"position":1,"colours":"mine"}`,
+// TestOtherAnswers: by both generations of the service a choice and the text that was typed beside it
+// stand apart, and 600 of them are no error. API v1 tells the texts alone, so that it needs the
+// choices.
+func TestOtherAnswers(t *testing.T) {
+	results := []formservice.Result{picked(1, 1, "red", "teal"), picked(2, 1, "blue"), picked(3, 2, "mauve", "a|b"), picked(4, 2), picked(5, 3, none()...)}
+	for i := range int64(600) {
+		results = append(results, picked(10+i, 4, "red", fmt.Sprint("my own ", i)))
+	}
+	w := newWorld(t, formservice.NewForm("form1", []formservice.Item{
+		{ID: "206", Type: "checkbox", Index: 2, Label: "Colours", Choices: []string{"red", "blue"}},
+	}, results)).byV2()
+	apart := schemas.Column{ListAs: schemas.ListColumns, Other: schemas.OtherColumn}
+	declared := apart
+	declared.Choices = []string{"red", "blue"}
+	for name, c := range map[string]struct {
+		api  definition.API
+		list schemas.Column
+		want []string
+	}{
+		"v1":        {definition.APIv1, declared, []string{"id,colours__red,colours__blue,colours_other", "1,true,false,teal", "2,false,true,", `3,false,false,mauve|a\|b`, "4,,,", "5,false,false,"}},
+		"v2":        {definition.APIv2, declared, []string{"id,colours__red,colours__blue,colours__other,colours_other", "1,true,false,true,teal", "2,false,true,false,", `3,false,false,true,mauve|a\|b`, "4,,,,", "5,false,false,false,"}},
+		"v2, met":   {definition.APIv2, apart, []string{"id,colours__other,colours__blue,colours__red,colours_other", "1,true,false,true,teal", "2,false,true,false,"}},
+		"v1 alone":  {definition.APIv1, schemas.Column{}, []string{"id,colours", "1,red|teal", "2,blue", `3,mauve|a\|b`}},
+		"v2 inline": {definition.APIv2, schemas.Column{Other: schemas.OtherInline}, []string{"id,colours", "1,red|teal", "2,blue", `3,mauve|a\|b`, "4,", `5,""`}},
 	} {
-		got := w.read(name)
-		if strings.HasSuffix(name, ".ndjson") {
-			got = strings.ReplaceAll(got, "\n", "")
-		}
-		if got != want {
-			t.Errorf("%s holds %s, want %s", name, got, want)
+		def := w.coloured(c.list, definition.Output{Path: name + ".csv", Format: "csv"})
+		def.Source.API = c.api
+		def.Schema.AddTyped(schemas.ByID, func(c schemas.Column) bool { return c.Other == schemas.OtherColumn })
+		w.run(def)
+		got := strings.Split(w.read(name+".csv"), "\n")
+		if len(got) != 607 || !slices.Equal(got[:len(c.want)], c.want) {
+			t.Errorf("%s: %d lines, %q, want %q", name, len(got), got[:len(c.want)], c.want)
 		}
 	}
-	w.run(w.coloured(schemas.Column{}, definition.Output{Path: "joined.csv", Format: "csv"}))
-	if got, want := w.read("joined.csv"), "id,colours\n1,ALL\n2,blue|blue\n3,blue\n4,\n5,Another\n6,mine\n"; got != want {
-		t.Errorf("joined: %s, want %s", got, want)
+	def := w.coloured(schemas.Column{}, definition.Output{Path: "alone.csv", Format: "csv"})
+	def.Schema, def.Names = nil, schemas.ByHeading
+	w.run(def)
+	if got := w.read("alone.csv"); !strings.Contains(got, ",Colours,Colours (other)\n") || !strings.Contains(got, ",red|Other,teal\n") {
+		t.Errorf("without a schema: %.300s", got)
+	}
+	many := w.coloured(schemas.Column{ListAs: schemas.ListColumns}, definition.Output{Path: "many.csv", Format: "csv"})
+	many.Source.API = definition.APIv1
+	if _, err := pipelines.Run(t.Context(), many, options()); err == nil || !strings.Contains(err.Error(), "declare choices: and write other: column") {
+		t.Errorf("many choices: %v", err)
 	}
 }

@@ -102,8 +102,7 @@ func (f *formRun) endFaults(ctx context.Context, err error) {
 		return
 	}
 	for _, from := range append([]schemas.Source{unknown.From}, unknown.Others...) {
-		r.Changes = append(r.Changes, schemas.Change{
-			Kind: schemas.ColumnAdded, From: from.String(), Label: f.reader.Labels()[from.ID], Breaking: true,
-		})
+		label, _ := from.Label(f.reader.Labels())
+		r.Changes = append(r.Changes, schemas.Change{Kind: schemas.ColumnAdded, From: from.String(), Label: label, Breaking: true})
 	}
 }

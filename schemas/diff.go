@@ -59,7 +59,7 @@ func Breaking(changes []Change) int {
 //	retyped     yes, also to a wider type; no if only words or formats are
 //	            added after the old ones
 //	reordered   no; a column that follows another one than before
-//	rule        pii, list_as, empty, the hmac key: yes; nullable: if it
+//	rule        pii, list_as, other, empty, the hmac key: yes; nullable: if it
 //	            becomes true; choices: unless new ones follow the old ones;
 //	            explode: if it becomes false; unknown: if it becomes
 //	            fail; on_error, max_rejects, max_columns: no

@@ -29,6 +29,7 @@ func diffColumn(was, is Column) []Change {
 	d.rule("pii", cmp.Or(was.PII.String(), "none"), cmp.Or(is.PII.String(), "none"), true)
 	d.rule("list_as", string(cmp.Or(was.ListAs, ListJoined)), string(cmp.Or(is.ListAs, ListJoined)), true)
 	d.texts(RuleChanged, "choices", was.Choices, is.Choices)
+	d.rule("other", string(cmp.Or(was.Other, "default")), string(cmp.Or(is.Other, "default")), true)
 	d.rule("explode", strconv.FormatBool(was.Explode), strconv.FormatBool(is.Explode), was.Explode)
 	return d.changes
 }

@@ -98,6 +98,7 @@ func TestDiffRules(t *testing.T) {
 		{"on_error spelled out", nil, func(c *Column) { c.OnError = OnErrorReject }, ""},
 		{"pii", nil, func(c *Column) { c.PII = PII{Kind: PIITruncate, Keep: 3} }, "rule c pii [none] [truncate(3)] breaks"},
 		{"pii keeps more", func(c *Column) { c.PII = PII{PIITruncate, 3} }, func(c *Column) { c.PII = PII{PIITruncate, 4} }, "rule c pii [truncate(3)] [truncate(4)] breaks"},
+		{"other", nil, func(c *Column) { c.Other = OtherInline }, "rule c other [default] [inline] breaks"},
 		{"list_as", nil, func(c *Column) { c.ListAs = ListJSON }, "rule c list_as [joined] [json] breaks"},
 		{"choices go on", func(c *Column) { c.Choices = []string{"a"} }, func(c *Column) { c.Choices = []string{"a", "b"} }, `rule c choices ["a"] ["a", "b"]`},
 		{"choices in another order", func(c *Column) { c.Choices = []string{"a", "b"} }, func(c *Column) { c.Choices = []string{"b", "a"} }, `rule c choices ["a", "b"] ["b", "a"] breaks`},

@@ -2,7 +2,7 @@
 // sources. It also holds the rules for values that do not fit, for personal data,
 // and for fields that no schema file lists.
 //
-// A column is identified by its source (result_id, meta:ID or item:ID), while its name may
+// A column is identified by its source (result_id, meta:ID, item:ID or other:ID), while its name may
 // change. Columns that first appear during a run get names that depend on their source alone
 // (Late). So windows that are read in any order agree on the names (Merge).
 //

@@ -16,6 +16,8 @@ import (
 //   - A meta has its id.
 //   - An item has ItemName, or by another naming its label with the id: full_name_12, or
 //     Full name (12).
+//   - Typed texts have the name of their item with "_other". A caller that has a schema with the
+//     item's column uses Column.Typed of that instead.
 //   - A hash of the source follows if ids of two fields could give one name. For items
 //     that is an id with characters other than a-z, 0-9 and "-". For metas it is an id
 //     with others than a-z, 0-9 and "_", or one that begins with "item_".
@@ -34,6 +36,8 @@ func Late(from Source, t Type, label string, naming Naming) Column {
 		if !only(from.ID, '_') || strings.HasPrefix(from.ID, "item_") {
 			c.Name = hashed(c.Name, from)
 		}
+	case FromOther:
+		return Late(from.Item(), t, label, naming).Typed(naming)
 	default:
 		c.Name = resultID
 	}
@@ -66,20 +70,24 @@ func only(s string, extra byte) bool {
 // Merge returns base and, after it, the added columns whose source base lacks, in order. Of
 // several added columns with one source the first wins. An added name that is taken (in any
 // letter case) gets a hash of the column's source. The hash is the same in every merge with
-// the same base. The arguments stay unchanged.
+// the same base. Added columns of typed texts get the pii rule of their item's column, which
+// manifests do not tell. The arguments stay unchanged.
 func Merge(base []Column, added ...[]Column) []Column {
 	out := slices.Clone(base)
-	sources, names := make(map[Source]bool, len(base)), make(map[string]bool, len(base))
+	sources, names := make(map[Source]PII, len(base)), make(map[string]bool, len(base))
 	for _, c := range base {
-		sources[c.From], names[strings.ToLower(c.Name)] = true, true
+		sources[c.From], names[strings.ToLower(c.Name)] = c.PII, true
 	}
 	for _, columns := range added {
 		for _, c := range columns {
-			if sources[c.From] {
+			if _, known := sources[c.From]; known {
 				continue
 			}
+			if rule, known := sources[c.From.Item()]; known { // the texts of an item
+				c.PII = rule
+			}
 			c.Name = free(c, names)
-			sources[c.From], names[strings.ToLower(c.Name)] = true, true
+			sources[c.From], names[strings.ToLower(c.Name)] = c.PII, true
 			out = append(out, c)
 		}
 	}

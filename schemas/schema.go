@@ -46,6 +46,15 @@ const (
 	ListColumns ListAs = "columns" // CSV shows a list as a boolean column for each choice
 )
 
+// Other says what becomes of the text that somebody typed beside the choices of an item.
+type Other string
+
+// The ways to show a typed text.
+const (
+	OtherColumn Other = "column" // it stands in a column of its own, see Column.Typed
+	OtherInline Other = "inline" // it stands in place of the choice's label
+)
+
 // Reading says how to read the texts of a column that are not in the form its
 // type expects. The zero value means that form. For a list, Reading applies to
 // the elements.
@@ -81,8 +90,12 @@ type Column struct {
 	PII      PII     // what is done to personal data
 	ListAs   ListAs  // how CSV shows the column's lists; "" is ListJoined
 	// Choices are the values for which ListColumns makes columns, in order.
-	// Other values that turn up follow them.
+	// Other values that turn up follow them. If the column is Apart, they also tell
+	// what people chose from what they typed, where the service does not tell.
 	Choices []string `json:",omitempty"`
+	// Other says where typed texts stand. "" is OtherColumn if the service tells what was typed,
+	// or if the schema is Apart for the column.
+	Other Other `json:",omitempty"`
 	// Explode asks for another output with a row for each element of the list.
 	Explode bool
 }
@@ -163,6 +176,52 @@ func (c Column) arrow(choices []string) arrow.Field {
 		keys, values = append(keys, MetaListAs, MetaChoices), append(values, string(c.ListAs), c.choicePairs(choices))
 	}
 	return arrow.Field{Name: c.Name, Type: c.Type.Arrow(), Nullable: true, Metadata: arrow.NewMetadata(keys, values)}
+}
+
+// Apart tells whether the schema says that texts typed beside the choices of column c, which is
+// of the schema, stand in a column of their own.
+func (s *Schema) Apart(c Column) bool {
+	return c.From.Kind == FromItem && (c.Other == OtherColumn || s.Find(Source{FromOther, c.From.ID}) >= 0)
+}
+
+// Typed returns the column of the texts typed beside the choices of column c, where no schema
+// lists it. It has the pii rule of c. A name that would be too long is cut and ends with a hash.
+func (c Column) Typed(naming Naming) Column {
+	from, name, most := Source{FromOther, c.From.ID}, c.Name+"_other", MaxName
+	if naming == ByHeading && c.Inferred {
+		name, most = otherLabel(c.Name), MaxHeading
+	}
+	if len(name) > most {
+		name = hashed(name, from)
+	}
+	return Column{Name: name, From: from, Type: Type{Kind: String}, Label: otherLabel(c.Label), PII: c.PII, Inferred: true}
+}
+
+// otherLabel returns the label of the column of typed texts, "" if the item has none.
+func otherLabel(item string) string {
+	if item == "" {
+		return ""
+	}
+	return item + " (other)"
+}
+
+// AddTyped puts the column of typed texts (Column.Typed) behind each column for which wants
+// returns true, unless the schema lists that column.
+func (s *Schema) AddTyped(naming Naming, wants func(Column) bool) {
+	places, all := s.Places(), make([]Column, 0, len(s.Columns))
+	var names Uniquer
+	for _, c := range s.Columns {
+		names.Name(c.Name)
+	}
+	for _, c := range s.Columns {
+		all = append(all, c)
+		t := c.Typed(naming)
+		if _, listed := places[t.From]; c.From.Kind == FromItem && wants(c) && !listed {
+			t.Name, t.OnError, t.Inferred = names.Name(t.Name), c.OnError, c.Inferred
+			all = append(all, t)
+		}
+	}
+	s.Columns = all
 }
 
 // Places returns the index of the first column of each source. For many

@@ -104,7 +104,7 @@ func TestValidateProblems(t *testing.T) {
 		}},
 		"no name": {change(func(c *Column) { c.Name = "" }), []string{"columns[0].name: a column needs a name"}},
 		"no source": {change(func(c *Column) { c.From = Source{} }), []string{
-			"columns[0].from: a source is required: result_id, meta:ID or item:ID",
+			"columns[0].from: a source is required: result_id, meta:ID, item:ID or other:ID",
 		}},
 		"no id": {change(func(c *Column) { c.From.ID = "" }), []string{
 			`columns[0].from: source "item:" lacks the id after the colon, as in "item:1"`,
@@ -131,7 +131,7 @@ func TestValidateProblems(t *testing.T) {
 		}},
 		"all are told, in order": {Schema{Columns: []Column{{}, {Name: "x", From: Source{FromMeta, "y"}, Type: Type{Kind: List}}}}, []string{
 			"columns[0].name: a column needs a name",
-			"columns[0].from: a source is required: result_id, meta:ID or item:ID",
+			"columns[0].from: a source is required: result_id, meta:ID, item:ID or other:ID",
 			"columns[0].type: a type is required: string, int64, float64, bool, date, timestamp, decimal(p,s) or list<T>",
 			"columns[1].type: a list type needs an element type: list<string>",
 		}},

@@ -13,19 +13,21 @@ const (
 	FromResultID SourceKind = iota + 1
 	FromMeta
 	FromItem
+	FromOther // texts that people typed beside the choices of an item
 )
 
-// Source says where a column's values come from: "result_id", "meta:ID" or
-// "item:ID".
+// Source says where a column's values come from: "result_id", "meta:ID", "item:ID" or
+// "other:ID".
 type Source struct {
 	Kind SourceKind
-	ID   string // the meta's or item's id; "" for the result id
+	ID   string // the meta's or item's id, also of FromOther; "" for the result id
 }
 
 const (
-	resultID   = "result_id"
-	metaPrefix = "meta:"
-	itemPrefix = "item:"
+	resultID    = "result_id"
+	metaPrefix  = "meta:"
+	itemPrefix  = "item:"
+	otherPrefix = "other:"
 )
 
 // String returns the source as ParseSource reads it. The zero Source gives "".
@@ -37,9 +39,33 @@ func (s Source) String() string {
 		return metaPrefix + s.ID
 	case FromItem:
 		return itemPrefix + s.ID
+	case FromOther:
+		return otherPrefix + s.ID
 	}
 	return ""
 }
+
+// Item returns the source of the item beside whose choices the texts of s, an "other:ID", were
+// typed. It returns any other source as it is.
+func (s Source) Item() Source {
+	if s.Kind == FromOther {
+		s.Kind = FromItem
+	}
+	return s
+}
+
+// Label returns the source's label in the headings of a form, which are given by id, and whether
+// the headings have one.
+func (s Source) Label(headings map[string]string) (label string, listed bool) {
+	label, listed = headings[s.ID]
+	if s.Kind == FromOther {
+		label = otherLabel(label)
+	}
+	return label, listed
+}
+
+// KnownSources lists the forms of a source, for messages.
+const KnownSources = "result_id, meta:ID, item:ID or other:ID"
 
 // ParseSource reads a column's source, the key "from" of schema files, such as "item:ID". It
 // keeps ids as text, even if they look like numbers.
@@ -52,10 +78,12 @@ func ParseSource(text string) (Source, error) {
 		s = Source{Kind: FromMeta, ID: text[len(metaPrefix):]}
 	case strings.HasPrefix(text, itemPrefix):
 		s = Source{Kind: FromItem, ID: text[len(itemPrefix):]}
+	case strings.HasPrefix(text, otherPrefix):
+		s = Source{Kind: FromOther, ID: text[len(otherPrefix):]}
 	case text == "":
-		return s, fmt.Errorf("a source is required: result_id, meta:ID or item:ID")
+		return s, fmt.Errorf("a source is required: %s", KnownSources)
 	default:
-		return s, fmt.Errorf("source %q is not known; a source is result_id, meta:ID or item:ID", text)
+		return s, fmt.Errorf("source %q is not known; a source is %s", text, KnownSources)
 	}
 	if s.ID == "" {
 		return Source{}, fmt.Errorf("source %q lacks the id after the colon, as in %q", text, text+"1")

@@ -11,6 +11,7 @@ func TestParseSource(t *testing.T) {
 		"meta:result_status": {Kind: FromMeta, ID: "result_status"},
 		"item:1":             {Kind: FromItem, ID: "1"},
 		"item:353-0-0":       {Kind: FromItem, ID: "353-0-0"},
+		"other:206":          {Kind: FromOther, ID: "206"},
 		"item:a:b":           {Kind: FromItem, ID: "a:b"},
 		"item: 1":            {Kind: FromItem, ID: " 1"},
 		"meta:ü":             {Kind: FromMeta, ID: "ü"},
@@ -26,9 +27,9 @@ func TestParseSource(t *testing.T) {
 }
 
 func TestParseSourceErrors(t *testing.T) {
-	const forms = "a source is result_id, meta:ID or item:ID"
+	const forms = "a source is result_id, meta:ID, item:ID or other:ID"
 	for text, want := range map[string]string{
-		"":           "a source is required: result_id, meta:ID or item:ID",
+		"":           "a source is required: result_id, meta:ID, item:ID or other:ID",
 		"item:":      `source "item:" lacks the id after the colon, as in "item:1"`,
 		"meta:":      `source "meta:" lacks the id after the colon, as in "meta:1"`,
 		"itme:4":     `source "itme:4" is not known; ` + forms,

@@ -39,8 +39,8 @@ func (e *InvalidError) Error() string {
 // schema, or nil. It refuses names that differ only in case, because DuckDB and
 // most warehouses treat them as equal.
 func (s *Schema) Validate() error {
-	v := validator{names: map[string]int{}, sources: map[Source]int{}, hasID: s.Find(Source{Kind: FromResultID}) >= 0}
-	v.schema(s)
+	v := validator{schema: s, names: map[string]int{}, sources: map[Source]int{}, hasID: s.Find(Source{Kind: FromResultID}) >= 0}
+	v.ownRules(s)
 	for i, c := range s.Columns {
 		v.column(i, c, s.Columns)
 	}
@@ -51,6 +51,7 @@ func (s *Schema) Validate() error {
 }
 
 type validator struct {
+	schema   *Schema
 	names    map[string]int // for each lower-case name, the first column that has it
 	sources  map[Source]int
 	hasID    bool // some column holds the result's id
@@ -61,7 +62,7 @@ func (v *validator) add(column int, key, format string, args ...any) {
 	v.problems = append(v.problems, Problem{column, key, fmt.Sprintf(format, args...)})
 }
 
-func (v *validator) schema(s *Schema) {
+func (v *validator) ownRules(s *Schema) {
 	v.oneOf(-1, "unknown", string(s.Unknown), string(UnknownAdd), string(UnknownIgnore), string(UnknownFail))
 	v.oneOf(-1, "empty", string(s.Empty), string(EmptyKeep), string(EmptyAsNull))
 	if s.MaxColumns < 0 {
@@ -97,6 +98,8 @@ func (v *validator) column(i int, c Column, all []Column) {
 		v.add(i, "type", "%v", err)
 	} else if c.From.Kind == FromResultID && c.Type.Kind != Int64 && c.Type.Kind != String {
 		v.add(i, "type", "the result id is an integer: its column is int64 or string, not %s", c.Type)
+	} else if c.From.Kind == FromOther && c.Type.Kind != String {
+		v.add(i, "type", "what people typed is text: its column is string, not %s", c.Type)
 	}
 	v.oneOf(i, "on_error", string(c.OnError), string(OnErrorFail), string(OnErrorReject), string(OnErrorSetNull))
 	v.rules(i, c)

@@ -26,6 +26,7 @@ func (v *validator) rules(i int, c Column) {
 	}
 	v.pii(i, c)
 	v.lists(i, c)
+	v.other(i, c)
 }
 
 // reading checks the settings by which the column's values are read.
@@ -120,6 +121,20 @@ func (v *validator) pii(i int, c Column) {
 	}
 }
 
+// other checks where the texts stand that people typed beside choices.
+func (v *validator) other(i int, c Column) {
+	v.oneOf(i, "other", string(c.Other), string(OtherColumn), string(OtherInline))
+	switch texts := (Source{FromOther, c.From.ID}); {
+	case c.Other == "":
+	case c.From.Kind != FromItem:
+		v.add(i, "other", "other is for a column from item:ID, and this one is from %s", c.From)
+	case c.Other == OtherInline && c.ListAs == ListColumns:
+		v.add(i, "other", "inline would make a column of each text that people type; write other: column, or list_as: joined or json")
+	case c.Other == OtherInline && v.schema.Find(texts) >= 0:
+		v.add(i, "other", "inline leaves no text for the column from %s; write other: column, or remove that column", texts)
+	}
+}
+
 // lists checks the settings by which a column of lists is shown.
 func (v *validator) lists(i int, c Column) {
 	v.oneOf(i, "list_as", string(c.ListAs), string(ListJoined), string(ListJSON), string(ListColumns))
@@ -132,8 +147,8 @@ func (v *validator) lists(i int, c Column) {
 	case c.ListAs == ListColumns && c.PII.Kind != PIINone:
 		v.add(i, "list_as", "columns would show in their names what pii: %s hides", c.PII)
 	}
-	if len(c.Choices) > 0 && c.ListAs != ListColumns {
-		v.add(i, "choices", "choices are for list_as: columns")
+	if len(c.Choices) > 0 && c.ListAs != ListColumns && !v.schema.Apart(c) {
+		v.add(i, "choices", "choices are for list_as: columns, and for other: column")
 	}
 	seen := map[string]bool{}
 	for _, choice := range c.Choices {

@@ -1,11 +1,9 @@
 package transform
 
 import (
-	"bytes"
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -18,9 +16,7 @@ import (
 // (the metadata schemas.MetaFrom of both schemas), not by name. A column that the batch lacks
 // is null. It is an error if a column has another type than in the target, or if the target
 // lacks the column: no value is dropped. The result shares the batch's arrays; the caller
-// releases it. A nil mem means Arrow's default allocator. Of a choice and the text that was
-// typed for it, the target gets the choice if it has a column for each choice, else the text
-// (Typed).
+// releases it. A nil mem means Arrow's default allocator.
 func Conform(b arrow.RecordBatch, target *arrow.Schema, mem memory.Allocator) (arrow.RecordBatch, error) {
 	if mem == nil {
 		mem = memory.DefaultAllocator
@@ -56,13 +52,8 @@ func Conform(b arrow.RecordBatch, target *arrow.Schema, mem memory.Allocator) (a
 		if !arrow.TypeEqual(c.DataType(), field.Type) {
 			return nil, fmt.Errorf("conform: column %q (from %s) is %s in the batch and %s in the schema", field.Name, from, c.DataType(), field.Type)
 		}
-		if as, _ := given.Field(i).Metadata.GetValue(schemas.MetaListAs); as == string(schemas.ListColumns) {
-			as, _ = field.Metadata.GetValue(schemas.MetaListAs)
-			columns = append(columns, Typed(c.(*array.List), as == string(schemas.ListColumns), mem))
-		} else {
-			c.Retain()
-			columns = append(columns, c)
-		}
+		c.Retain()
+		columns = append(columns, c)
 		delete(have, from)
 	}
 	if len(have) > 0 {
@@ -88,42 +79,4 @@ func Narrow(b arrow.RecordBatch, target *arrow.Schema) arrow.RecordBatch {
 		}
 	}
 	return array.NewRecordBatch(arrow.NewSchema(fields, nil), columns, b.NumRows())
-}
-
-// typedMark stands in an element of a list between the label of a choice and the text that
-// a person typed for it. No text of the service holds the mark, because XML 1.0 forbids it.
-const typedMark = "\x1f"
-
-// Typed returns a list of strings that a Flattener made for a column with list_as: columns,
-// with one text for each element: of an "other" choice its label if labels is set, else the
-// text that was typed. The caller releases the returned list.
-func Typed(chosen *array.List, labels bool, mem memory.Allocator) *array.List {
-	texts := chosen.ListValues().(*array.String)
-	if !bytes.Contains(texts.ValueBytes(), []byte(typedMark)) {
-		chosen.Retain()
-		return chosen
-	}
-	b := array.NewListBuilder(mem, texts.DataType())
-	defer b.Release()
-	elements := b.ValueBuilder().(*array.StringBuilder)
-	for row := range chosen.Len() {
-		if chosen.IsNull(row) {
-			b.AppendNull()
-			continue
-		}
-		b.Append(true)
-		start, end := chosen.ValueOffsets(row)
-		for i := int(start); i < int(end); i++ {
-			label, typed, other := strings.Cut(texts.Value(i), typedMark)
-			switch {
-			case texts.IsNull(i):
-				elements.AppendNull()
-			case other && !labels:
-				elements.Append(typed)
-			default:
-				elements.Append(label)
-			}
-		}
-	}
-	return b.NewListArray()
 }

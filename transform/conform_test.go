@@ -110,20 +110,6 @@ func TestNarrow(t *testing.T) {
 	r.wantRows(t, `"7" · 5`, `"12" · ∅`)
 }
 
-// TestTyped: a null list and a null element stay null beside an "other" choice.
-func TestTyped(t *testing.T) {
-	b := array.NewListBuilder(memory.DefaultAllocator, arrow.BinaryTypes.String)
-	b.AppendNull()
-	b.Append(true)
-	b.ValueBuilder().(*array.StringBuilder).AppendValues([]string{"Other" + typedMark + "mauve", "", "red"}, []bool{true, false, true})
-	list := b.NewListArray()
-	for labels, want := range map[bool]string{true: `["Other" ∅ "red"]`, false: `["mauve" ∅ "red"]`} {
-		if got := Typed(list, labels, memory.DefaultAllocator); cell(got, 0) != "∅" || cell(got, 1) != want {
-			t.Errorf("labels %t: %s, %s", labels, cell(got, 0), cell(got, 1))
-		}
-	}
-}
-
 // TestEmitFails: an error of Emit ends the page, where a batch is full as where a column is added.
 func TestEmitFails(t *testing.T) {
 	failed := errors.New("the disk is full")

@@ -72,6 +72,7 @@ type Flattener struct {
 	all     []int // indices of all written columns
 	parsed  []int // indices of columns whose type a value may not fit, even a single one
 
+	others     page.Others // where the texts stand that people typed beside choices
 	fields     fieldMap
 	labels     int // number of labels that were known beforehand
 	row        row
@@ -118,7 +119,31 @@ func NewFlattener(s *schemas.Schema, o Options) (*Flattener, error) {
 	f.fields.learn(o.Headings)
 	f.labels = len(f.fields.labels)
 	f.extend(s.Columns)
+	f.others = othersOf(s)
+	for _, c := range s.Columns {
+		texts := schemas.Source{Kind: schemas.FromOther, ID: c.From.ID}
+		if c.From.Kind == schemas.FromItem && !c.Written() && s.Find(texts) < 0 {
+			f.fields.ignore(texts, true) // they are as personal as the choices
+		}
+	}
 	return f, nil
+}
+
+// othersOf returns what the schema says of the texts that people typed beside choices.
+func othersOf(s *schemas.Schema) page.Others {
+	o := page.Others{Inline: map[string]bool{}, Choices: map[string]map[string]bool{}}
+	for _, c := range s.Columns {
+		switch {
+		case c.Other == schemas.OtherInline:
+			o.Inline[c.From.ID] = true
+		case len(c.Choices) > 0 && s.Apart(c):
+			o.Choices[c.From.ID] = map[string]bool{}
+			for _, choice := range c.Choices {
+				o.Choices[c.From.ID][choice] = true
+			}
+		}
+	}
+	return o
 }
 
 // extend appends columns to those that the Flattener writes. The current batch must be empty.
@@ -160,6 +185,7 @@ func (f *Flattener) Append(p *page.Page) error {
 }
 
 func (f *Flattener) appendPage() error {
+	f.row.page.Part(f.others)
 	if err := f.match(); err != nil {
 		return err
 	}

@@ -15,8 +15,8 @@ import (
 // every item by its index. Known metas come first, in the order of page.MetaPlace. Items
 // of one index, such as the rows of a matrix, have the order of their headings. Types are
 // those of DefaultType. Items that hold several values in any sampled result are
-// list<string>. Fields that occur only in headings have columns too, each after the field
-// of an earlier heading. The schema is named by the form. naming says what items are
+// list<string>. A column of typed texts follows the item beside whose choices somebody typed.
+// Fields that occur only in headings have columns too, each after the field of an earlier heading. The schema is named by the form. naming says what items are
 // named after.
 //
 // Pages must be in the order of the range. If an item has moved on the form, its
@@ -76,6 +76,7 @@ func (s *sample) field(from schemas.Source) *sampled {
 
 // page adds the results of a page to the sample.
 func (s *sample) page(p *page.Page) {
+	p.Part(page.Others{})
 	fields := make([]*sampled, len(p.Fields))
 	for i, owner := range owners(p) {
 		if owner < 0 {
@@ -156,9 +157,11 @@ func (s *sample) schema(form string, naming schemas.Naming) *schemas.Schema {
 		columns[i].Inferred = true
 		columns[i].Name = unique.Name(schemas.DefaultName(c.From, c.Label, naming))
 	}
-	return &schemas.Schema{
+	out := &schemas.Schema{
 		Name: form, Columns: columns, Unknown: schemas.UnknownAdd, MaxRejects: schemas.DefaultMaxRejects, Empty: schemas.EmptyKeep,
 	}
+	out.AddTyped(naming, func(c schemas.Column) bool { return s.at[c.Typed(naming).From] != nil })
+	return out
 }
 
 // meanings returns the fields that a heading labels. The element around the

@@ -87,7 +87,10 @@ func (s *sample) guess(c schemas.Column) Guess {
 	} else {
 		g.Type, g.Why = f.shapes.fit(identifier(text, itemType))
 	}
-	if f.several > 0 {
+	switch {
+	case c.From.Kind == schemas.FromOther:
+		g.Type, g.Why = c.Type, "what people typed beside the choices"
+	case f.several > 0:
 		g.Type, g.Why = schemas.ListOf(g.Type), fmt.Sprintf("several values in %d of %d results; %s", f.several, f.filled, g.Why)
 	}
 	g.Personal = personalData(c.From, text, itemType)

@@ -42,10 +42,8 @@ func (m *fieldMap) ignore(from schemas.Source, dropped bool) int32 {
 
 // source returns the source that columns have for a page's field.
 func source(x page.Field) schemas.Source {
-	if x.Kind == page.KindMeta {
-		return schemas.Source{Kind: schemas.FromMeta, ID: x.ID}
-	}
-	return schemas.Source{Kind: schemas.FromItem, ID: x.ID}
+	kinds := [...]schemas.SourceKind{page.KindMeta: schemas.FromMeta, page.KindItem: schemas.FromItem, page.KindOther: schemas.FromOther}
+	return schemas.Source{Kind: kinds[x.Kind], ID: x.ID}
 }
 
 // nowhere marks a field without a column, which only filtered-out results have.
@@ -79,7 +77,7 @@ func (f *Flattener) match() error {
 	switch f.given.Unknown {
 	case schemas.UnknownFail:
 		from := source(p.Fields[unknown[0]])
-		e := &UnknownFieldError{From: keep(from), Label: f.fields.labels[from].label, ResultID: p.ID(owner[unknown[0]])}
+		e := &UnknownFieldError{From: keep(from), Label: f.fields.labels[from.Item()].label, ResultID: p.ID(owner[unknown[0]])}
 		for _, i := range unknown[1:] {
 			e.Others = append(e.Others, keep(source(p.Fields[i])))
 		}
@@ -105,7 +103,13 @@ func (f *Flattener) add(unknown []int) error {
 	late := make([]schemas.Column, len(unknown))
 	for k, i := range unknown {
 		from := keep(source(f.row.page.Fields[i]))
-		late[k] = schemas.Late(from, DefaultType(from), f.fields.labels[from].label, f.o.Naming)
+		label := f.fields.labels[from.Item()].label
+		late[k] = schemas.Late(from, DefaultType(from), label, f.o.Naming)
+		if at := f.given.Find(from.Item()); at >= 0 { // typed texts, beside an item that the schema lists
+			item := f.given.Columns[at]
+			item.Label = cmp.Or(item.Label, label)
+			late[k] = item.Typed(f.o.Naming)
+		}
 		f.fields.at[i] = int32(len(f.columns) + k)
 	}
 	f.extend(schemas.Merge(f.listed, late)[len(f.listed):])
@@ -155,25 +159,25 @@ func owners(p *page.Page) []int {
 }
 
 // order sorts indices of fields as Infer orders columns: metas before items, known metas
-// first, items by their index on the form and then by their headings. Equal fields keep their
-// order of occurrence.
+// first, items by their index on the form and then by their headings, typed texts behind their
+// items. Equal fields keep their order of occurrence.
 func (m *fieldMap) order(fields []page.Field, at []int) {
 	slices.SortStableFunc(at, func(a, b int) int {
 		x, y := fields[a], fields[b]
 		switch {
-		case x.Kind != y.Kind:
-			return cmp.Compare(x.Kind, y.Kind)
-		case x.Kind == page.KindMeta:
+		case x.Kind == page.KindMeta && y.Kind == page.KindMeta:
 			return page.MetaPlace(x.ID) - page.MetaPlace(y.ID)
+		case x.Kind == page.KindMeta || y.Kind == page.KindMeta:
+			return cmp.Compare(x.Kind, y.Kind)
 		}
-		return cmp.Or(cmp.Compare(x.Index, y.Index), cmp.Compare(m.place(x), m.place(y)))
+		return cmp.Or(cmp.Compare(x.Index, y.Index), cmp.Compare(m.place(x), m.place(y)), cmp.Compare(x.Kind, y.Kind))
 	})
 }
 
 // place returns the place of a field's heading among all headings. Fields without a heading
 // come last.
 func (m *fieldMap) place(x page.Field) int {
-	if h, ok := m.labels[source(x)]; ok {
+	if h, ok := m.labels[source(x).Item()]; ok {
 		return h.place
 	}
 	return len(m.labels)

@@ -1,11 +1,6 @@
 package transform
 
-import (
-	"slices"
-
-	"github.com/formetl/formetl/extract/page"
-	"github.com/formetl/formetl/schemas"
-)
+import "github.com/formetl/formetl/extract/page"
 
 // row is the current result: its cells by column, and the helpers that read the cells' values.
 type row struct {
@@ -56,19 +51,6 @@ func (r *row) gather(cells []page.Cell, fields *fieldMap) {
 	}
 }
 
-// value returns value i of a cell of column c. If the column has list_as: columns, and a person
-// typed a text for an "other" choice, the value is the choice's label, typedMark and the text. The
-// function Typed takes such values apart.
-func (r *row) value(c *column, cell page.Cell, i int) []byte {
-	v := r.page.Value(cell, i)
-	if c.ListAs == schemas.ListColumns {
-		if label, typed := r.page.Label(cell, i); typed {
-			return slices.Concat(label, []byte(typedMark), v)
-		}
-	}
-	return v
-}
-
 // appendPlain writes the row's only string, or null, from the page to the column. It returns
 // the string's size in bytes.
 func (r *row) appendPlain(c *column, g *gathered, cells []page.Cell) (size int) {
@@ -99,7 +81,7 @@ func (r *row) appendList(c *column, g *gathered, cells []page.Cell) (size int) {
 	before := l.elements.n
 	for k := g.head; k >= 0; k = r.next[k] {
 		for i := range int(cells[k].Values) {
-			v := r.value(c, cells[k], i)
+			v := r.page.Value(cells[k], i)
 			switch {
 			case len(v) == 0 && g.values == 1: // an empty list, not a list of an empty text
 			case len(v) == 0 && r.emptyAsNull:

@@ -99,11 +99,7 @@ func (s *Seen) take(values arrow.Array, room *int64) {
 		if texts.IsNull(i) {
 			continue
 		}
-		v := texts.Value(i)
-		if room == nil {
-			v, _, _ = strings.Cut(v, typedMark) // the text that a person typed is no choice
-		}
-		if v != "" && !first.count(v) {
+		if v := texts.Value(i); v != "" && !first.count(v) {
 			s.choose(v, 1, room)
 		}
 	}

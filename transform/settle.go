@@ -36,7 +36,7 @@ func (r *row) settle(c *column, g *gathered, cells []page.Cell) (raw, reason str
 	seen := 0
 	for k := g.head; k >= 0; k = r.next[k] {
 		for i := range int(cells[k].Values) {
-			v := r.value(c, cells[k], i)
+			v := r.page.Value(cells[k], i)
 			if len(v) > 0 || c.list && g.values > 1 || c.plain != nil && !r.emptyAsNull {
 				if raw, reason = r.take(c, v); reason != "" {
 					return raw, reason
@@ -91,14 +91,16 @@ func (r *row) take(c *column, v []byte) (raw, reason string) {
 	return "", ""
 }
 
-// settleSeveral handles several values in a column that is no list. An inferred string column
-// takes the values joined. They do not fit any other column.
+// settleSeveral handles several values in a column that is no list. An inferred string column,
+// and one of typed texts, takes the values joined. They do not fit any other column.
 func (r *row) settleSeveral(c *column, g *gathered, cells []page.Cell) (raw, reason string) {
-	switch {
-	case c.isString() && c.Inferred:
+	switch texts := c.From.Kind == schemas.FromOther; {
+	case c.isString() && (c.Inferred || texts):
 		c.text = r.join(c.text[:0], c, g, cells)
 		c.set(value{text: c.text})
-		r.pending = append(r.pending, outcome{c, joined})
+		if !texts { // of typed texts there may be several from the first
+			r.pending = append(r.pending, outcome{c, joined})
+		}
 	case c.heals():
 		c.null = true
 		r.pending = append(r.pending, outcome{c, reasonSeveral})

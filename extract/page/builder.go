@@ -96,7 +96,7 @@ func (b *Builder) Value(text Span) {
 }
 
 // Label says that the value that was added last is the text typed for an "other" choice. text is
-// the span of the choice's label.
+// the span of the choice's label. See Page.Part.
 func (b *Builder) Label(text Span) {
 	p := b.Page
 	if p.labels == nil {

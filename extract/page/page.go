@@ -14,14 +14,12 @@ type Kind uint8
 const (
 	KindMeta Kind = iota + 1
 	KindItem
+	KindOther // the texts that people typed beside the choices of an item, see Page.Part
 )
 
-// String returns "meta" or "item", the prefix of a column's source.
+// String returns "meta", "item" or "other", the prefix of a column's source.
 func (k Kind) String() string {
-	if k == KindMeta {
-		return "meta"
-	}
-	return "item"
+	return [...]string{KindMeta: "meta", KindItem: "item", KindOther: "other"}[k]
 }
 
 // Field is one meta or item that occurs in a page, identified by Kind and ID. Type and Index are
@@ -63,12 +61,14 @@ type Page struct {
 	Fields   []Field   // in order of first occurrence
 	Replaced int       // characters that XML 1.0 forbids or invalid UTF-8, replaced by U+FFFD
 	Ends     bool      // the answer says that no page follows
+	// Tells is set if the answer tells typed texts from choices, as API v2 does.
+	Tells bool
 
 	text    []byte // the answer in UTF-8; decoded texts are rewritten in place
 	results []result
 	cells   []Cell
 	values  []Span
-	labels  map[int32]Span // labels of "other" choices, by index in values: see Label
+	labels  map[int32]Span // labels of "other" choices, by index in values: see Builder.Label
 }
 
 var pool = sync.Pool{New: func() any { return new(Page) }}
@@ -93,7 +93,7 @@ func (p *Page) Release() {
 }
 
 func (p *Page) reset() {
-	p.Headings, p.Fields, p.Replaced, p.Ends = p.Headings[:0], p.Fields[:0], 0, false
+	p.Headings, p.Fields, p.Replaced, p.Ends, p.Tells = p.Headings[:0], p.Fields[:0], 0, false, false
 	p.text, p.results, p.cells, p.values = p.text[:0], p.results[:0], p.cells[:0], p.values[:0]
 	clear(p.labels)
 }
@@ -152,13 +152,6 @@ func (p *Page) Cells(i int) []Cell {
 func (p *Page) Value(c Cell, i int) []byte {
 	s := p.values[int(c.first)+i]
 	return p.text[s.Start:s.End]
-}
-
-// Label returns the label of the "other" choice for which value i of the cell was typed; typed is
-// false if the value was not typed. The label is a view of the page as in Value.
-func (p *Page) Label(c Cell, i int) (label []byte, typed bool) {
-	s, typed := p.labels[c.first+int32(i)] //nolint:gosec // a value takes some bytes of text
-	return p.text[s.Start:s.End], typed
 }
 
 // Filter keeps only the results for whose id keep returns true.

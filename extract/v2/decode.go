@@ -56,6 +56,7 @@ func (d *decoder) decode() error {
 	d.Clean(false)
 	d.scan = scanner{Scanner: extract.Scanner{Buf: d.Text, Pos: first}}
 	d.begun = d.begun[:0]
+	d.Page.Tells = true
 	err = d.readAnswer()
 	d.Page.Replaced += d.scan.Replaced
 	d.scan.Buf = nil

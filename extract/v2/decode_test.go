@@ -2,7 +2,6 @@ package v2
 
 import (
 	"errors"
-	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -64,21 +63,16 @@ func TestShapes(t *testing.T) {
 	}
 }
 
-// TestTypedTextsKeepTheirChoice holds that a page keeps the label beside a typed text.
-func TestTypedTextsKeepTheirChoice(t *testing.T) {
+// TestTypedTextsStandApart: page.Part leaves the labels, and gives typed texts a field of their own.
+func TestTypedTextsStandApart(t *testing.T) {
 	body := inResult(`"items":[{"id":"1","values":[{"position":0,"value":"Red"},{"other":"Teal","position":1,"value":"Another"},{"other":"mine"},{"other":"","value":"Label"}]}]`)
 	p := mustDecode(t, body)
 	defer p.Release()
-	for i := range p.Len() {
-		var got []string
-		for _, c := range p.Cells(i) {
-			for v := range int(c.Values) {
-				label, typed := p.Label(c, v)
-				got = append(got, fmt.Sprintf("%s %s %v", p.Value(c, v), label, typed))
-			}
-		}
-		if want := []string{"Red  false", "Teal Another true", "mine  true", "Label  false"}; !reflect.DeepEqual(got, want) {
-			t.Errorf("result %d: %q, want %q", i, got, want)
+	for range 2 { // the second time there is nothing to part
+		p.Part(page.Others{Choices: map[string]map[string]bool{"1": {}}})
+		want := []plainCell{{page.KindItem, "1", []string{"Red", "Another", "", "Label"}}, {page.KindOther, "1", []string{"Teal", "mine"}}}
+		if got := plain(p)[0].Cells; !reflect.DeepEqual(got, want) {
+			t.Errorf("%q, want %q", got, want)
 		}
 	}
 }

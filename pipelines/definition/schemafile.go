@@ -78,6 +78,7 @@ func readSchema(v value, name, dir string, secrets *Secrets, fields ...field) *s
 		r.report(invalid.Problems)
 	}
 	r.readKey(dir, secrets)
+	s.AddTyped(schemas.ByID, func(c schemas.Column) bool { return c.Other == schemas.OtherColumn })
 	return s
 }
 
@@ -147,7 +148,7 @@ func (r *schemaReader) readColumn(v value) {
 	nullable := true
 	keys := v.Section(
 		required("name", intoText(&c.Name)),
-		required("from", intoParsed(&c.From, schemas.ParseSource, "write result_id, meta:ID or item:ID")),
+		required("from", intoParsed(&c.From, schemas.ParseSource, "write "+schemas.KnownSources)),
 		required("type", intoParsed(&c.Type, schemas.ParseType, "write a type such as string, int64, decimal(12,2) or list<string>")),
 		optional("nullable", intoBoolean(&nullable)),
 		optional("on_error", intoOneOf(&c.OnError, schemas.OnErrorReject, schemas.OnErrorFail, schemas.OnErrorSetNull)),
@@ -173,6 +174,7 @@ func (r *schemaReader) readColumn(v value) {
 		optional("group_separator", intoText(&c.Reading.Group)),
 		optional("list_as", intoOneOf(&c.ListAs, schemas.ListJoined, schemas.ListJSON, schemas.ListColumns)),
 		optional("choices", func(v value) { readTexts(v, &c.Choices) }),
+		optional("other", intoOneOf(&c.Other, schemas.OtherColumn, schemas.OtherInline)),
 		optional("explode", intoBoolean(&c.Explode)),
 	)
 	c.Required = !nullable

@@ -83,6 +83,7 @@ func (w *schemaWriter) column(c schemas.Column) []string {
 	add(c.PII.Kind != schemas.PIINone, "pii", c.PII.String())
 	add(c.ListAs != "", "list_as", string(c.ListAs))
 	add(len(c.Choices) > 0, "choices", w.list(c.Choices))
+	add(c.Other != "", "other", string(c.Other))
 	add(c.Explode, "explode", "true")
 	add(c.Label != "", "label", w.scalar(c.Label))
 	return keys

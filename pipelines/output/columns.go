@@ -28,10 +28,10 @@ func (p *place) shown(windows []*reading.Window, seen map[schemas.Source]transfo
 	for i := range columns {
 		c := &columns[i]
 		if !p.format.Cells {
-			c.ListAs, c.Choices = "", nil // unused here; parts would only look changed
-			continue
+			c.ListAs = "" // unused here; parts would only look changed
 		}
 		if c.ListAs != schemas.ListColumns {
+			c.Choices = nil // likewise
 			continue
 		}
 		var err error
@@ -74,7 +74,7 @@ func (p *place) choices(c schemas.Column, seen transform.Seen, was *load.Column)
 	})
 	if seen.Many || len(all) > transform.MostChoices {
 		return nil, &definition.Fault{Code: 65, Text: fmt.Sprintf(
-			"column %s (list_as: columns) holds more than %d different values, or long ones: they are no choices that a file can have columns for; write list_as: joined or json, or explode: true",
+			"column %s (list_as: columns) holds more than %d different values, or long ones: they are no choices that a file can have columns for; write list_as: joined or json, or explode: true; if people type some of them, as API v1 does not tell, declare choices: and write other: column",
 			c.Name, transform.MostChoices)}
 	}
 	return all, nil

@@ -14,7 +14,6 @@ import (
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/schemas"
-	"github.com/formetl/formetl/transform"
 )
 
 // The rows of a child output (explode: true) are made from the run's batches
@@ -96,9 +95,6 @@ func newExplosion(b arrow.RecordBatch, list schemas.Source, schema *arrow.Schema
 			x.ids = b.Column(i)
 		case list.String():
 			x.lists, _ = b.Column(i).(*array.List)
-			if as, _ := field.Metadata.GetValue(schemas.MetaListAs); x.lists != nil && as == string(schemas.ListColumns) {
-				x.lists = transform.Typed(x.lists, false, memory.DefaultAllocator) // Go's memory: it need not be released
-			}
 		}
 	}
 	if x.ids == nil || x.lists == nil {

@@ -232,11 +232,15 @@ func checkLists(path string, committed []load.Column, s *schemas.Schema) error {
 	return nil
 }
 
-// columnFrom returns the schema's column from a source. ok is false if it has none.
+// columnFrom returns the schema's column from a source, also that of typed texts which follows from
+// their item's column. ok is false if there is none.
 func columnFrom(s *schemas.Schema, source string) (c schemas.Column, ok bool) {
 	from, err := schemas.ParseSource(source)
 	if at := s.Find(from); err == nil && at >= 0 {
 		return s.Columns[at], true
+	}
+	if at := s.Find(from.Item()); err == nil && at >= 0 {
+		return s.Columns[at].Typed(""), true
 	}
 	return c, false
 }

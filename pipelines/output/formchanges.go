@@ -25,7 +25,7 @@ type FormSeen struct {
 func (f FormSeen) gone() func(from schemas.Source, label string) bool {
 	listed := func(from schemas.Source) bool {
 		_, listed := f.Labels[from.ID]
-		return listed && from.Kind == schemas.FromItem
+		return listed && from.Item().Kind == schemas.FromItem
 	}
 	items := slices.ContainsFunc(f.Columns, func(c schemas.Column) bool { return listed(c.From) })
 	for from := range f.Stats.Seen {
@@ -35,7 +35,7 @@ func (f FormSeen) gone() func(from schemas.Source, label string) bool {
 		items = items || listed(from)
 	}
 	return func(from schemas.Source, label string) bool {
-		return from.Kind == schemas.FromItem && items && label != "" && !listed(from)
+		return from.Item().Kind == schemas.FromItem && items && label != "" && !listed(from)
 	}
 }
 
@@ -78,7 +78,7 @@ func (f FormSeen) column(c schemas.Column, was *load.Column, added bool, gone fu
 	if was != nil {
 		label = was.Label
 	}
-	now, listed := f.Labels[c.From.ID]
+	now, listed := c.From.Label(f.Labels)
 	joined := f.Stats.Joined[c.Name]
 	switch {
 	case added, was != nil && was.Gone && listed:
@@ -125,9 +125,8 @@ func (f FormSeen) dropped(before *load.Manifest, gone func(schemas.Source, strin
 func (f FormSeen) ignored() []schemas.Change {
 	changes := make([]schemas.Change, 0, len(f.Stats.Ignored))
 	for from, n := range f.Stats.Ignored {
-		changes = append(changes, schemas.Change{
-			Kind: schemas.ColumnAdded, From: from.String(), Label: f.Labels[from.ID], Count: n,
-		})
+		label, _ := from.Label(f.Labels)
+		changes = append(changes, schemas.Change{Kind: schemas.ColumnAdded, From: from.String(), Label: label, Count: n})
 	}
 	slices.SortFunc(changes, func(a, b schemas.Change) int { return cmp.Compare(a.From, b.From) })
 	return changes
@@ -148,7 +147,7 @@ func (f FormSeen) describe(list []load.Column, before *load.Manifest) {
 			d.ItemType, d.Index, d.Gone, d.Label = was.ItemType, was.Index, was.Gone, cmp.Or(was.Label, d.Label)
 		}
 		d.ItemType, d.Index = cmp.Or(seen.ItemType, d.ItemType), cmp.Or(seen.Index, d.Index)
-		label, listed := f.Labels[c.From.ID]
+		label, listed := c.From.Label(f.Labels)
 		d.Gone = !listed && (d.Gone || gone(c.From, d.Label))
 		d.Label = cmp.Or(label, d.Label)
 	}

@@ -111,7 +111,7 @@ func Columns(schema *schemas.Schema, labels map[string]string, windows []*readin
 	all := (&schemas.Schema{Columns: schemas.Merge(schema.Columns, schemas.Merge(nil, added...))}).Written()
 	for i, c := range all {
 		if c.Label == "" {
-			all[i].Label = labels[c.From.ID]
+			all[i].Label, _ = c.From.Label(labels)
 		}
 	}
 	return all

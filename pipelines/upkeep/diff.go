@@ -105,6 +105,7 @@ func newFitting(s *schemas.Schema, zone *time.Location) (*transform.Flattener, e
 	for _, c := range s.Columns {
 		lenient.Columns = append(lenient.Columns, schemas.Column{
 			Name: c.Name, From: c.From, Type: c.Type, Reading: c.Reading, Inferred: c.Inferred, OnError: schemas.OnErrorSetNull,
+			ListAs: c.ListAs, Choices: c.Choices, Other: c.Other,
 		})
 	}
 	return transform.NewFlattener(lenient, transform.Options{Zone: zone, Emit: func(arrow.RecordBatch) error { return nil }})
@@ -154,11 +155,20 @@ func (l *liveForm) now(live *schemas.Schema, naming schemas.Naming) (is *schemas
 	}
 	var late []schemas.Column
 	for _, c := range live.Columns {
-		if _, has := l.places[c.From]; !has && c.From.Kind != schemas.FromResultID {
-			x := schemas.Late(c.From, transform.DefaultType(c.From), c.Label, naming)
-			x.Type = c.Type
-			late = append(late, x)
+		if _, has := l.places[c.From]; has || c.From.Kind == schemas.FromResultID {
+			continue
 		}
+		x := schemas.Late(c.From, transform.DefaultType(c.From), c.Label, naming)
+		x.Type = c.Type
+		if at, has := l.places[c.From.Item()]; has { // typed texts, beside an item that is known
+			item := l.known.Columns[at]
+			if item.Other == schemas.OtherInline || !item.Written() {
+				continue
+			}
+			x = item.Typed(naming)
+			x.Label = c.Label
+		}
+		late = append(late, x)
 	}
 	now.Columns = append(now.Columns, schemas.Merge(l.known.Columns, late)[len(l.known.Columns):]...)
 	return &now, unsure
@@ -167,14 +177,15 @@ func (l *liveForm) now(live *schemas.Schema, naming schemas.Naming) (is *schemas
 // gone tells whether the form lacks the field of a column, and whether that is sure: headings list
 // other fields of its kind (meta or item).
 func (l *liveForm) gone(c schemas.Column) (gone, sure bool) {
+	from := c.From.Item() // typed texts may be rare; they are gone with their item
 	switch {
-	case c.From.Kind == schemas.FromResultID || l.listed[c.From]:
+	case from.Kind == schemas.FromResultID || l.listed[from]:
 		return false, false
-	case !l.lists[c.From.Kind]:
-		return l.results > 0 && !l.answered[c.From], false
+	case !l.lists[from.Kind]:
+		return l.results > 0 && !l.answered[from], false
 	}
 	// Headings never listed the field of a column without a label; a result may still have it.
-	return c.Label != "" || !l.answered[c.From], true
+	return c.Label != "" || !l.answered[from], true
 }
 
 // misfits returns, as changes of columns, how many values of the sample do not fit each known

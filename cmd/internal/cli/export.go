@@ -421,6 +421,9 @@ func (f *exportFlags) resolve(ctx context.Context, p *process, def *definition.D
 		if err == nil && from.Kind == schemas.FromResultID {
 			err = console.Usagef("--where %s: the service does not search by the id of a result", c.Column)
 		}
+		if err == nil && from.Kind == schemas.FromOther {
+			err = console.Usagef("--where %s: the service does not search what people typed beside choices", c.Column)
+		}
 		if err != nil {
 			return err
 		}
@@ -471,11 +474,17 @@ func columnsOf(ctx context.Context, def *definition.Definition, o pipelines.Opti
 		return nil, fmt.Errorf("form %s: its headings: %w", form, err)
 	}
 	defer p.Release()
-	columns := transform.Infer(form, []*page.Page{p}, def.Names).Columns
+	columns := transform.Infer(form, []*page.Page{p}, def.Names)
+	declared := &schemas.Schema{}
 	if def.Schema != nil {
-		columns = slices.Concat(def.Schema.Columns, columns) // the schema's names take precedence
+		*declared = *def.Schema
 	}
-	return columns, nil
+	if client.Generation() == "v2" { // what people typed may follow beside any item
+		for _, s := range []*schemas.Schema{declared, columns} {
+			s.AddTyped(def.Names, func(c schemas.Column) bool { return c.Other != schemas.OtherInline })
+		}
+	}
+	return slices.Concat(declared.Columns, columns.Columns), nil // the schema's names take precedence
 }
 
 // sourceOf finds a column by its heading, the label on the form, item_<id> or its id. A name that
@@ -490,7 +499,9 @@ func sourceOf(flag, name string, known []schemas.Column) (schemas.Source, error)
 	}
 	for _, is := range []func(c schemas.Column) bool{
 		func(c schemas.Column) bool { return c.Name == name },
-		func(c schemas.Column) bool { return c.From.ID == name || c.From.String() == name },
+		func(c schemas.Column) bool {
+			return c.From.ID == name && c.From.Kind != schemas.FromOther || c.From.String() == name
+		},
 		func(c schemas.Column) bool { return c.From.Kind == schemas.FromItem && "item_"+c.From.ID == name },
 		func(c schemas.Column) bool { return c.Label == name },
 		func(c schemas.Column) bool {
@@ -516,7 +527,7 @@ func sourceOf(flag, name string, known []schemas.Column) (schemas.Source, error)
 	names := make([]string, 0, 2*len(known))
 	// The questions of a form tell people more than its metas, so the questions come first.
 	ordered := slices.SortedStableFunc(slices.Values(known), func(a, b schemas.Column) int {
-		return cmp.Compare(b.From.Kind, a.From.Kind)
+		return cmp.Compare(b.From.Item().Kind, a.From.Item().Kind)
 	})
 	for _, c := range ordered {
 		names = append(names, c.Name)
