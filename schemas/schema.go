@@ -208,8 +208,9 @@ func otherLabel(item string) string {
 // AddTyped puts the column of typed texts (Column.Typed) behind each column for which wants
 // returns true, unless the schema lists that column.
 func (s *Schema) AddTyped(naming Naming, wants func(Column) bool) {
-	places, all := s.Places(), make([]Column, 0, len(s.Columns))
+	var all []Column
 	var names Uniquer
+	places := s.Places()
 	for _, c := range s.Columns {
 		names.Name(c.Name)
 	}

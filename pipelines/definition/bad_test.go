@@ -161,7 +161,7 @@ func badSchema() []badDefinition {
 		s("empty rule", "schema: {empty: null}", 8, "schema.empty", "no value", "leave the key out"),
 		s("nothing to write", "schema: {unknown: ignore}", 8, "schema", "leave nothing to write", "list columns"),
 		col("no such type", "{name: a, from: 'item:1', type: integer}", "columns[1].type", `"integer"`, "int64"),
-		col("no such source", "{name: a, from: items:1, type: string}", "columns[1].from", `"items:1"`, "a source is result_id, meta:ID or item:ID"),
+		col("no such source", "{name: a, from: items:1, type: string}", "columns[1].from", `"items:1"`, "a source is result_id, meta:ID, item:ID or other:ID"),
 		col("names repeat", "{name: id, from: 'item:1', type: string}", "columns[1].name", `"id" is taken`, "names must differ"),
 		col("sources repeat", "{name: a, from: result_id, type: int64}", "columns[1].from", "already fills", "fills one column"),
 		col("type missing", "{name: a, from: 'item:1'}", "columns[1].type", "required and missing", "add type:"),

@@ -68,6 +68,28 @@ func TestSchemaDefaults(t *testing.T) {
 	}
 }
 
+// TestOtherColumn: other: column brings the column of typed texts, whose rules are those of the
+// item's column, and which a schema file may list as it would be.
+func TestOtherColumn(t *testing.T) {
+	s, err := parseSchema("s.yaml", []byte(`version: 1
+columns:
+  - {name: a, from: "item:1", type: string, other: column, choices: [x], on_error: fail}
+  - {name: colours, from: "item:206", type: "list<string>", pii: drop, other: column, label: Colours}
+  - {name: b, from: "item:2", type: string, other: inline}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := schemas.Column{
+		Name: "colours_other", From: schemas.Source{Kind: schemas.FromOther, ID: "206"}, Type: schemas.Type{Kind: schemas.String},
+		Label: "Colours (other)", PII: schemas.PII{Kind: schemas.PIIDrop}, OnError: schemas.OnErrorReject,
+	}
+	if len(s.Columns) != 5 || s.Columns[1].OnError != schemas.OnErrorFail || !reflect.DeepEqual(s.Columns[3], want) || s.Columns[4].Other != schemas.OtherInline {
+		t.Errorf("columns %+v", s.Columns)
+	}
+	roundTrip(t, s)
+}
+
 func TestSchemaExamplesAreValid(t *testing.T) {
 	files, err := filepath.Glob("../../schemas/examples/*.yaml")
 	if err != nil || len(files) == 0 {

@@ -135,7 +135,9 @@ func (l *liveForm) now(live *schemas.Schema, naming schemas.Naming) (is *schemas
 	now.Columns, unsure = nil, map[string]bool{}
 	places := live.Places()
 	var items []schemas.Column
-	var slots []int // indexes of the columns of items in now.Columns; metas have no order
+	var slots []int                                // indexes of the columns of items in now.Columns; metas have no order
+	texts := map[schemas.Source][]schemas.Column{} // columns of typed texts that follow their items, by item
+	var last schemas.Source
 	for _, c := range l.known.Columns {
 		if gone, sure := l.gone(c); gone {
 			unsure[c.From.String()] = !sure
@@ -147,11 +149,19 @@ func (l *liveForm) now(live *schemas.Schema, naming schemas.Naming) (is *schemas
 				items, slots = append(items, c), append(slots, len(now.Columns))
 			}
 		}
+		if c.From.Kind == schemas.FromOther && c.From.Item() == last {
+			texts[last] = []schemas.Column{c}
+			continue
+		}
+		last = c.From
 		now.Columns = append(now.Columns, c)
 	}
 	slices.SortFunc(items, func(a, b schemas.Column) int { return cmp.Compare(places[a.From], places[b.From]) })
 	for i, slot := range slots {
 		now.Columns[slot] = items[i]
+	}
+	for at := len(now.Columns); at > 0; at-- {
+		now.Columns = slices.Insert(now.Columns, at, texts[now.Columns[at-1].From]...)
 	}
 	var late []schemas.Column
 	for _, c := range live.Columns {
