@@ -105,7 +105,7 @@ func (c *Client) choices(ctx context.Context, form string) (map[string]*choices,
 }
 
 // note adds to all the choices that an item of a result shows. The label of an "other" choice is
-// left out: its column holds the text that was typed, so nobody searches for the label.
+// left out: which results a search for it finds is not known.
 func note(all map[string]*choices, item object) {
 	id := item.text("id")
 	known := all[id]
