@@ -1,7 +1,6 @@
 package schemas
 
 import (
-	"slices"
 	"strings"
 	"testing"
 )
@@ -57,14 +56,10 @@ func TestLateTyped(t *testing.T) {
 			t.Errorf("merged: %+v", got)
 		}
 	}
-	labels := map[string]string{"7": "Colours", "8": ""}
-	var got []string
-	for _, from := range []Source{{FromItem, "7"}, {FromOther, "7"}, {FromOther, "8"}} {
-		label, _ := from.Label(labels)
-		got = append(got, label)
-	}
-	if !slices.Equal(got, []string{"Colours", "Colours (other)", ""}) {
-		t.Errorf("labels %q", got)
+	for from, want := range map[Source]string{{FromItem, "7"}: "Colours", {FromOther, "7"}: "Colours (other)", {FromOther, "8"}: ""} {
+		if got, _ := from.Label(map[string]string{"7": "Colours", "8": ""}); got != want {
+			t.Errorf("%s has the label %q", from, got)
+		}
 	}
 }
 
