@@ -1,6 +1,7 @@
 package schemas
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -16,8 +17,7 @@ import (
 //   - A meta has its id.
 //   - An item has ItemName, or by another naming its label with the id: full_name_12, or
 //     Full name (12).
-//   - Typed texts have the name of their item with "_other". A caller that has a schema with the
-//     item's column uses Column.Typed of that instead.
+//   - Typed texts have the name of their item with "_other"; but see Schema.Late.
 //   - A hash of the source follows if ids of two fields could give one name. For items
 //     that is an id with characters other than a-z, 0-9 and "-". For metas it is an id
 //     with others than a-z, 0-9 and "_", or one that begins with "item_".
@@ -42,6 +42,17 @@ func Late(from Source, t Type, label string, naming Naming) Column {
 		c.Name = resultID
 	}
 	return c
+}
+
+// Late returns what the function Late returns, for a field that the schema s does not list. But
+// texts that were typed beside an item that it lists are named after the item's column in s.
+func (s *Schema) Late(from Source, t Type, label string, naming Naming) Column {
+	if at := s.Find(from.Item()); at >= 0 {
+		item := s.Columns[at]
+		item.Label = cmp.Or(item.Label, label)
+		return item.Typed(naming)
+	}
+	return Late(from, t, label, naming)
 }
 
 func lateItem(id, label string, naming Naming) string {

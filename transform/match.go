@@ -103,13 +103,7 @@ func (f *Flattener) add(unknown []int) error {
 	late := make([]schemas.Column, len(unknown))
 	for k, i := range unknown {
 		from := keep(source(f.row.page.Fields[i]))
-		label := f.fields.labels[from.Item()].label
-		late[k] = schemas.Late(from, DefaultType(from), label, f.o.Naming)
-		if at := f.given.Find(from.Item()); at >= 0 { // typed texts, beside an item that the schema lists
-			item := f.given.Columns[at]
-			item.Label = cmp.Or(item.Label, label)
-			late[k] = item.Typed(f.o.Naming)
-		}
+		late[k] = f.given.Late(from, DefaultType(from), f.fields.labels[from.Item()].label, f.o.Naming)
 		f.fields.at[i] = int32(len(f.columns) + k)
 	}
 	f.extend(schemas.Merge(f.listed, late)[len(f.listed):])

@@ -168,16 +168,11 @@ func (l *liveForm) now(live *schemas.Schema, naming schemas.Naming) (is *schemas
 		if _, has := l.places[c.From]; has || c.From.Kind == schemas.FromResultID {
 			continue
 		}
-		x := schemas.Late(c.From, transform.DefaultType(c.From), c.Label, naming)
-		x.Type = c.Type
-		if at, has := l.places[c.From.Item()]; has { // typed texts, beside an item that is known
-			item := l.known.Columns[at]
-			if item.Other == schemas.OtherInline || !item.Written() {
-				continue
-			}
-			x = item.Typed(naming)
-			x.Label = c.Label
+		if at, has := l.places[c.From.Item()]; has && (l.known.Columns[at].Other == schemas.OtherInline || !l.known.Columns[at].Written()) {
+			continue // typed texts that have no column
 		}
+		x := l.known.Late(c.From, transform.DefaultType(c.From), live.Columns[places[c.From.Item()]].Label, naming)
+		x.Type, x.Label = c.Type, c.Label
 		late = append(late, x)
 	}
 	now.Columns = append(now.Columns, schemas.Merge(l.known.Columns, late)[len(l.known.Columns):]...)
