@@ -139,13 +139,14 @@ func FuzzLate(f *testing.F) {
 		naming := []Naming{ByID, ByLabel, ByHeading}[number]
 		base := []Column{{Name: taken, From: Source{FromItem, id + "?"}, Type: Type{Kind: String}}}
 		item, meta := lateText(Source{FromItem, id}, label, naming), lateText(Source{FromMeta, id}, label, naming)
-		for _, c := range []Column{item, meta} {
+		typed := lateText(Source{FromOther, id}, label, naming)
+		for _, c := range []Column{item, meta, typed} {
 			if c.Name == "" || len(c.Name) > MaxHeading || !utf8.ValidString(c.Name) {
 				t.Errorf("Late(%v, %q, %v) is called %q", c.From, label, naming, c.Name)
 			}
 		}
-		merged := Merge(base, []Column{item}, []Column{meta, item})
-		if err := (&Schema{Columns: merged}).Validate(); err != nil || len(merged) != 3 {
+		merged := Merge(base, []Column{item}, []Column{meta, typed, item})
+		if err := (&Schema{Columns: merged}).Validate(); err != nil || len(merged) != 4 {
 			t.Errorf("%d columns: %v", len(merged), err)
 		}
 	})
