@@ -36,7 +36,8 @@ type settings struct {
 	latency                time.Duration
 	faults, from, to, zone string
 	forms                  []string
-	plain                  bool
+	plain, files           bool
+	filesMax               int64
 	api                    string
 }
 
@@ -63,6 +64,8 @@ func (s *settings) flags(stderr io.Writer) *flag.FlagSet {
 	fs.DurationVar(&s.latency, "latency", 0, "pause before every answer")
 	fs.StringVar(&s.faults, "faults", "", "what goes wrong, see below")
 	fs.BoolVar(&s.plain, "plain", false, "answers as public clients saw them: results are finished, dated and without hostile values")
+	fs.BoolVar(&s.files, "files", false, "serve uploaded files below /ACCOUNT/files/, where values link to")
+	fs.Int64Var(&s.filesMax, "files-max", 64<<10, "size in bytes of the largest file; few are large")
 	fs.Usage = func() { usage(fs) }
 	return fs
 }
@@ -83,6 +86,7 @@ Examples:
   formserver --faults edit-every=10,clock-off=-5m,lack-update=100
   formserver --api both --zone America/Chicago
   formserver --api v2 --faults v2-fractions=random,v2-pagination=missing,per-minute=50
+  formserver --files --files-max 50000000 --faults file-missing=0.02,file-cut=0.1
 
 The API key is that of --api-key-file, else of FORMSERVER_API_KEY; where there
 is none, a random one is made for this run.
@@ -159,6 +163,9 @@ func (s *settings) server(now time.Time) (*formservice.Server, error) {
 	if !slices.Contains([]string{formservice.V1, formservice.V2, formservice.Both}, s.api) {
 		return nil, fmt.Errorf("--api %q is not v1, v2 or both", s.api)
 	}
+	if s.filesMax < 0 {
+		return nil, fmt.Errorf("--files-max %d is below 0", s.filesMax)
+	}
 	zone, err := time.LoadLocation(s.zone)
 	if err != nil {
 		return nil, fmt.Errorf("--zone %q: %w", s.zone, err)
@@ -168,7 +175,8 @@ func (s *settings) server(now time.Time) (*formservice.Server, error) {
 	if err := cmp.Or(wrongFrom, wrongTo); err != nil {
 		return nil, err
 	}
-	server := &formservice.Server{Account: s.account, Faults: faults, Forms: []*formservice.Form{}, API: s.api, Plain: s.plain, Zone: zone}
+	server := &formservice.Server{Account: s.account, Faults: faults, Forms: []*formservice.Form{}, API: s.api, Zone: zone}
+	server.Plain, server.Files, server.FilesMax = s.plain, s.files, s.filesMax
 	if len(s.forms) == 0 {
 		s.forms = []string{"form1"}
 	}

@@ -62,7 +62,7 @@ func TestRun(t *testing.T) {
 	go func() {
 		args := []string{
 			"--addr", "127.0.0.1:0", "--results", "300", "--form", "a", "--form", "b c", "--account", "me",
-			"--from", "2025-01-01", "--to", "2025-02-01T12:00:00", "--faults", "old-root",
+			"--from", "2025-01-01", "--to", "2025-02-01T12:00:00", "--faults", "old-root", "--files", "--files-max", "1500",
 		}
 		code <- run(ctx, args, stdout, stderr, env)
 	}()
@@ -77,6 +77,11 @@ func TestRun(t *testing.T) {
 		if status != 200 || !strings.Contains(body, "<count>300</count>") || !strings.Contains(body, "<fs_result ") {
 			t.Errorf("HTTP %d: %s", status, body)
 		}
+	}
+	_, body := get(t, m[1]+"/api/users/me/forms/a/results"+query)
+	link := regexp.MustCompile(m[1] + "/me/files/[^<]+").FindString(body)
+	if status, file := get(t, link); status != 200 || len(file) < 1000 || len(file) > 1500 {
+		t.Errorf("the file %q: HTTP %d, %d bytes", link, status, len(file))
 	}
 	if status, _ := get(t, m[1]+"/api/users/me/forms?fs_api_key=wrong"); status != 401 {
 		t.Errorf("a wrong key: HTTP %d", status)
@@ -108,6 +113,7 @@ func TestUsage(t *testing.T) {
 		{"--from 2026-02-01", exitUsage, "is not before to"},
 		{"--zone Mars/Phobos", exitUsage, `--zone "Mars/Phobos"`},
 		{"--latency -1s", exitUsage, "below 0"},
+		{"--files-max -1", exitUsage, "--files-max -1 is below 0"},
 		{"--form a --form a", exitUsage, "--form a is given twice"},
 		{"--form=", exitUsage, "a form needs a name"},
 		{"--api-key-file /does/not/exist", exitCreate, "read the API key"},

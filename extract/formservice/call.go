@@ -12,6 +12,8 @@ import (
 // route is what a path asks for.
 type route struct {
 	api, account, form, transaction string
+
+	file string // the name of an uploaded file
 }
 
 // The transactions, as Request.Transaction names them.
@@ -26,6 +28,9 @@ const (
 	// Of API v2 alone, which also has TransactionForms and TransactionResults.
 	TransactionForm  = "form"
 	TransactionItems = "items"
+
+	// Of no API: an uploaded file, or the page to log in at.
+	TransactionFile = "File"
 )
 
 const (
@@ -36,6 +41,11 @@ const (
 // parsePath reads a path of the generations that are served. ok is false where
 // it is none of theirs.
 func (s *Server) parsePath(escaped string) (rt route, ok bool) {
+	if m := filePath.FindStringSubmatch(escaped); m != nil && s.Files {
+		account, _ := url.PathUnescape(m[1]) // a path that was parsed is well-encoded
+		file, _ := url.PathUnescape(m[2])
+		return route{account: account, file: file, transaction: TransactionFile}, true
+	}
 	if s.API == V2 || s.API == Both && strings.HasPrefix(escaped, prefixOfV2) {
 		rt, ok = parsePath(escaped, prefixOfV2, "", TransactionItems, TransactionResults)
 		rt.api = V2

@@ -13,7 +13,7 @@ func (g *generated) result(id int64) Result {
 	h := g.hash(saltContent, uint64(n))
 	r := Result{ID: id, Metas: g.metas(n, h)}
 	for i := range g.items {
-		r.Items = append(r.Items, g.answer(&g.items[i], mix(h, uint64(i)))...)
+		r.Items = append(r.Items, g.answer(id, &g.items[i], mix(h, uint64(i)))...)
 	}
 	return r
 }
@@ -65,7 +65,7 @@ func money(cents uint64) string { return fmt.Sprintf("%d.%02d", cents/100, cents
 
 // answer makes the answer to an item, if there is one: one in ten is missing
 // (never that to the first item), one in twenty is empty.
-func (g *generated) answer(it *Item, h uint64) []Answer {
+func (g *generated) answer(id int64, it *Item, h uint64) []Answer {
 	roll := h % 20
 	if roll < 2 && it.Index != 1 {
 		return nil
@@ -79,7 +79,7 @@ func (g *generated) answer(it *Item, h uint64) []Answer {
 	case several(it.Type):
 		values = g.choices(it, h>>8)
 	default:
-		values = []string{g.value(it, h>>8)}
+		values = []string{g.value(id, it, h>>8)}
 	}
 	if several(it.Type) && len(values) > 1 && h>>50%16 == 0 { // several elements of one id
 		return []Answer{{it.ID, it.Type, it.Index, values[:1]}, {it.ID, it.Type, it.Index, values[1:]}}
@@ -108,7 +108,7 @@ func (g *generated) choices(it *Item, h uint64) []string {
 	return values
 }
 
-func (g *generated) value(it *Item, h uint64) string {
+func (g *generated) value(id int64, it *Item, h uint64) string {
 	switch it.Type {
 	case "number":
 		return strconv.FormatInt(int64(h%20_000)-1000, 10)
@@ -121,7 +121,7 @@ func (g *generated) value(it *Item, h uint64) string {
 	case "zip":
 		return fmt.Sprintf("%05d", h%100_000)
 	case "file":
-		return fmt.Sprintf(madeFiles+"f-%010d", h%1_000_000_007)
+		return madeFiles + g.fileName(id, h)
 	}
 	if !g.o.NoHostile && h%16 == 0 {
 		return g.hostile(h >> 8)
@@ -130,6 +130,19 @@ func (g *generated) value(it *Item, h uint64) string {
 		return pick(g.words.sentences, h>>16) + "\n" + pick(g.words.sentences, h>>24)
 	}
 	return pick(g.words.first, h>>16) + " " + pick(g.words.last, h>>24)
+}
+
+// fileName returns the name of an uploaded file, as links have it: percent-encoded, and
+// with the result's id. One in 16 is a signature, and one in eight tries a client.
+func (g *generated) fileName(id int64, h uint64) string {
+	kind, name := "f", pick(g.words.files, h>>8)
+	switch {
+	case h%16 == 0:
+		kind, name = "sig", "signature.png"
+	case h%16 < 3 && !g.o.NoHostile:
+		name = pick(g.words.hostileFiles, h>>8)
+	}
+	return fmt.Sprintf("%s-%d-%d-%d_%s", kind, h>>16%1000, h>>26%1000, id, name)
 }
 
 // hostile returns a value that tries an encoder.

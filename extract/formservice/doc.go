@@ -12,8 +12,8 @@
 // It is an independent reading of the specification. It shares no type and no
 // constant with package extract, or a mistake would agree with itself, and it
 // is stricter than a real service has to be: what the specification forbids is
-// refused, so that a wrong client is caught here. It stores nothing on disk, serves no
-// uploaded files, and measures nothing. Begin reading at Server.ServeHTTP, for the faults at
+// refused, so that a wrong client is caught here. It stores nothing on disk and
+// measures nothing. Begin reading at Server.ServeHTTP, for the faults at
 // their table.
 //
 // Where the specification is silent, this service does the following.
@@ -67,6 +67,24 @@
 //     items are labelled by its groups.
 //   - A busy answer has HTTP 429. The faults that begin with v2- are the other shapes.
 //   - The order of members varies with the result id.
+//
+// Uploaded files are served with Server.Files: what links of either generation lead to. Where
+// the facts are silent, the service does the following.
+//
+//   - A value that generated forms have for a file, or that a test made in the same place
+//     (https://files.example.com/files/), is shown as a link to the host that was asked, by
+//     HTTP or HTTPS as the request came. Searches see it as it was made.
+//   - Every name is a file, whether a result links to it or not. What percent-encodes
+//     the same name is the same file.
+//   - Bytes, size and ETag follow from the name, so that a test can tell them (Server.FileOf).
+//   - A file is given to everybody. A request with a key, a token or a header Authorization
+//     is refused with HTTP 400, and logged as such (Request.Secret).
+//   - GET and HEAD, ranges and conditions are as RFC 9110 has them; a query is ignored.
+//   - The faults file-… strike files alone, and the other rates the API alone; per-minute and
+//     latency count for both. One for each file follows from its name, one that comes and
+//     goes from the request's number.
+//   - The names of a generated form's files hold the result's id as reference number, one of
+//     16 is a signature, and one of eight tries a client unless NoHostile.
 //
 // The XML varies with the result id, always to the same bytes for the same result:
 // <value/> or <value></value>, numbered values or not.

@@ -1,7 +1,9 @@
 package formservice
 
 import (
+	"cmp"
 	"fmt"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,14 +26,21 @@ const (
 	FaultRedirect Fault = "redirect" // 302 to redirect-to, with the whole query
 	FaultEmpty    Fault = "empty"    // HTTP 200 without a body
 	FaultReset    Fault = "reset"    // the connection is closed without an answer; Go's client asks again on a kept one
+
+	// Of files, which know of the others busy, cut and redirect.
+	FaultMissing   Fault = "missing"   // 404
+	FaultForbidden Fault = "forbidden" // 403
+	FaultLogin     Fault = "login"     // 200 with a page to log in at, in place of the file
+	FaultHome      Fault = "home"      // 302 to that page, on the service's own host
+	FaultChange    Fault = "change"    // the file has other bytes from now on
 )
 
 // Faults tell how the service misbehaves: names and values of the table of faults, in the
 // form of formserver's --faults: "busy=0.2,busy-status=429,old-root". Of a name that comes
 // twice the last one counts. "" misbehaves nowhere.
 //
-// Rates are chances from 0 to 1, decided by a hash of seed and the request's number: the same
-// requests in the same order meet the same faults.
+// Rates are chances from 0 to 1, decided by a hash of seed and the request's number, or of seed
+// and a file's name: the same requests in the same order meet the same faults.
 type Faults string
 
 // What the values of faults are, besides one of several words.
@@ -60,6 +69,18 @@ var table = []struct{ name, takes, help string }{
 	{"reset", aRate, "rate of connections closed without an answer"},
 	{"slow", aRate, "rate of bodies that come in pieces"},
 	{"empty", aRate, "rate of empty bodies"},
+
+	// On files of a chance, by their names, in the order in which they are tried; then on
+	// requests for files.
+	{"file-missing", aRate, "rate of files that are not there (404)"},
+	{"file-forbidden", aRate, "rate of files that are refused (403)"},
+	{"file-login", aRate, "rate of files in whose place a login page comes (200)"},
+	{"file-redirect", aRate, "rate of files that redirect to another host"},
+	{"file-home", aRate, "rate of files that redirect to a login page"},
+	{"file-unsized", aRate, "rate of files without length, ETag and ranges"},
+	{"file-busy", aRate, "rate of busy answers to requests for files"},
+	{"file-change", aRate, "rate of requests from which on a file has other bytes"},
+	{"file-cut", aRate, "rate of requests for files that are cut in mid-body"},
 
 	// On the first requests, and on every n-th.
 	{"busy-first", aNumber, "so many busy answers first"},
@@ -251,13 +272,30 @@ func (f *faults) decide(n int) Fault {
 	if n <= f.number("busy-first") {
 		return FaultBusy
 	}
-	for i, fault := range []Fault{FaultBusy, FaultHTML, FaultRedirect, FaultCut, FaultTruncate, FaultReset, FaultSlow, FaultEmpty} {
-		rate, _ := strconv.ParseFloat(f.text(string(fault)), 64)
-		if chance(mix(mix(f.seed(), uint64(i)), uint64(n))) < rate {
+	return f.first("", 0, uint64(n), FaultBusy, FaultHTML, FaultRedirect, FaultCut, FaultTruncate, FaultReset, FaultSlow, FaultEmpty)
+}
+
+// decideFile tells what happens to request n, which asks for a file whose name has a hash.
+func (f *faults) decideFile(name uint64, n int) Fault {
+	always := f.first("file-", 200, name, FaultMissing, FaultForbidden, FaultLogin, FaultRedirect, FaultHome)
+	return cmp.Or(always, f.first("file-", 300, uint64(n), FaultBusy, FaultChange, FaultCut))
+}
+
+// first returns the first fault whose rate strikes a number or a hash. Rates are called by
+// the prefix and the fault; the salts from salt on keep them apart.
+func (f *faults) first(prefix string, salt, what uint64, of ...Fault) Fault {
+	for i, fault := range of {
+		rate, _ := strconv.ParseFloat(f.text(prefix+string(fault)), 64)
+		if chance(mix(mix(f.seed(), salt+uint64(i)), what)) < rate {
 			return fault
 		}
 	}
 	return NoFault
+}
+
+// elsewhere is where a redirect to another host leads.
+func (f *faults) elsewhere(r *http.Request) string {
+	return cmp.Or(f.text("redirect-to"), "https://elsewhere.invalid") + r.URL.RequestURI()
 }
 
 // chance maps a hash to [0, 1).

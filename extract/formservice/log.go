@@ -11,12 +11,14 @@ type Request struct {
 	Number      int // from 1, by arrival
 	Nth         int // among those of its transaction, from 1
 	Time        time.Time
-	API         string // V1 or V2
+	API         string // V1 or V2, "" for files
 	Method      string
 	Transaction string // one of the Transaction constants, "" for an unknown path
 	Account     string
 	Form        string
 	Query       string // as it came, without API key and token
+	File        string // the name of an uploaded file, decoded; "" for the page to log in at
+	Secret      bool   // a file was asked for with a key, a token or a header Authorization
 	Status      int    // HTTP status, 0 where the connection was closed without one
 	Code        int    // of an error envelope (of API v2: its status), -1 for none
 	Results     int    // that the answer held

@@ -2,6 +2,7 @@ package formservice
 
 import (
 	"cmp"
+	"net/url"
 	"slices"
 	"strings"
 )
@@ -9,22 +10,32 @@ import (
 // madeFiles is where the files of generated results lie.
 const madeFiles = "https://files.example.com/files/"
 
-// plain returns a result as public clients of the service have seen it: items by position,
-// one for each id, files on the service's own host, in v1 only text and list as the types of
-// items, and in v2 no metas of forms with a login, payments or scores.
+// plain returns a result whose files lie on the service's own host and, with Server.Plain, as
+// public clients of the service have seen it: items by position, one for each id, in v1 only
+// text and list as the types of items, and in v2 no metas of forms with a login, payments or
+// scores.
 func (c *call) plain(f *Form, r Result) Result {
+	if !c.server.Plain && !c.server.Files {
+		return r
+	}
+	scheme := "https"
+	if c.server.Files && c.http.TLS == nil {
+		scheme = "http"
+	}
+	r = r.Clone()
+	for _, a := range r.Items {
+		for i, v := range a.Values {
+			if name, ok := strings.CutPrefix(v, madeFiles); ok {
+				a.Values[i] = scheme + "://" + c.http.Host + "/" + url.PathEscape(c.server.account()) + "/files/" + name
+			}
+		}
+	}
 	if !c.server.Plain {
 		return r
 	}
 	r.Items = r.once()
 	for i := range r.Items {
 		a := &r.Items[i]
-		a.Values = slices.Clone(a.Values)
-		for i, v := range a.Values {
-			if name, ok := strings.CutPrefix(v, madeFiles); ok {
-				a.Values[i] = "https://" + c.http.Host + "/" + c.server.account() + "/files/" + name
-			}
-		}
 		it, _ := f.item(a.ID)
 		a.Type, a.Index = cmp.Or(a.Type, it.Type), cmp.Or(a.Index, it.Index)
 		switch {

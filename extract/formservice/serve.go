@@ -29,6 +29,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	req := Request{
 		API: rt.api, Method: r.Method, Transaction: rt.transaction, Account: rt.account, Form: rt.form,
 		Query: s.logged(rt.api, r.URL.RawQuery), Code: -1,
+		File: rt.file, Secret: rt.api == "" && (len(r.Header["Authorization"]) > 0 || s.logged("", r.URL.RawQuery) != r.URL.RawQuery),
 	}
 	s.enter(&req)
 	defer s.leave()
@@ -43,6 +44,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	limited := s.limit(&req, faults)
+	if rt.api == "" {
+		s.serveFile(w, r, req, faults, cmp.Or(limited, faults.number("busy-status"), http.StatusServiceUnavailable))
+		return
+	}
 
 	c := &call{server: s, http: r, route: rt, faults: faults}
 	if rt.form != "" {
@@ -72,6 +77,8 @@ func (s *Server) limit(req *Request, faults *faults) (limited int) {
 		return http.StatusTooManyRequests
 	case s.Decide != nil:
 		req.Fault = s.Decide(*req)
+	case req.API == "":
+		req.Fault = faults.decideFile(hashOf(req.File), req.Number)
 	default:
 		req.Fault = faults.decide(req.Number)
 	}
@@ -104,8 +111,7 @@ func outcomeOf(g generation, c *call, known bool, fault Fault, limited int) outc
 	case FaultHTML:
 		return proxyPage(cmp.Or(faults.number("html-status"), http.StatusBadGateway))
 	case FaultRedirect:
-		to := cmp.Or(faults.text("redirect-to"), "https://elsewhere.invalid") + c.http.URL.RequestURI()
-		return outcome{status: http.StatusFound, code: -1, header: http.Header{"Location": {to}}}
+		return outcome{status: http.StatusFound, code: -1, header: http.Header{"Location": {faults.elsewhere(c.http)}}}
 	case FaultReset:
 		return outcome{code: -1}
 	case FaultEmpty:
@@ -134,10 +140,10 @@ func outcomeOf(g generation, c *call, known bool, fault Fault, limited int) outc
 
 // logged is a query without keys and tokens.
 func (s *Server) logged(api, raw string) string {
-	if api == V2 {
-		return without(raw, s.isToken)
+	if api == V1 {
+		return without(raw, func(p pair) bool { return p.name == keyParameter })
 	}
-	return without(raw, func(p pair) bool { return p.name == keyParameter })
+	return without(raw, s.isToken)
 }
 
 // proxyPage is the answer of a proxy before the service.

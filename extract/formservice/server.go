@@ -32,6 +32,8 @@ type Server struct {
 	Faults   Faults   // at the start; see SetFaults
 	API      string   // V1, V2 or Both; "": V1
 	Plain    bool     // answers as public clients have seen them, see plain.go
+	Files    bool     // uploaded files are served, and values of files are links to them
+	FilesMax int64    // the most bytes of a file; 0: 64 KiB
 
 	// Zone is the account's zone, by which API v2 tells UTC; nil: UTC.
 	Zone *time.Location
@@ -69,6 +71,8 @@ type Server struct {
 	faults *faults
 	forms  []*Form
 	log    journal
+
+	versions map[string]int // how often a file was changed
 }
 
 // prepare takes over the fields, once.
@@ -79,6 +83,7 @@ func (s *Server) prepare() {
 			s.forms = []*Form{Generate(GenerateOptions{Results: 1000})}
 		}
 		s.take(s.Faults)
+		s.versions = make(map[string]int)
 	})
 }
 

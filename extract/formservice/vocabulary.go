@@ -36,6 +36,7 @@ func controlValues() []string {
 type vocabulary struct {
 	users, browsers, systems, devices, referrers, payments []string
 	first, last, sentences, hostile, control               []string
+	files, hostileFiles                                    []string
 }
 
 func makeVocabulary() vocabulary {
@@ -54,6 +55,11 @@ func makeVocabulary() vocabulary {
 		},
 		hostile: Hostile(),
 		control: controlValues(),
+		files:   []string{"cv.pdf", "photo.jpg", "letter.docx", "notes.txt", "scan.png", "Lebenslauf%20Z%C3%BCrich.pdf"},
+		hostileFiles: []string{
+			"..%2f..%2fx", "%2F..%2F..%2F..%2Fetc%2Fpasswd", "..%5C..%5Cx.exe", strings.Repeat("long-", 60) + ".pdf", "README", ".profile",
+			"CON.txt", "two%0Alines.txt", "zero%00byte.pdf", "100%25%20%23%3F.png", "evil%E2%80%AEfdp.exe", "cv.pdf%20.",
+		},
 	}
 }
 
