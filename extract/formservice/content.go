@@ -121,7 +121,7 @@ func (g *generated) value(id int64, it *Item, h uint64) string {
 	case "zip":
 		return fmt.Sprintf("%05d", h%100_000)
 	case "file":
-		return madeFiles + g.fileName(id, h)
+		return MadeFiles + g.fileName(id, h)
 	}
 	if !g.o.NoHostile && h%16 == 0 {
 		return g.hostile(h >> 8)

@@ -71,9 +71,9 @@
 // Uploaded files are served with Server.Files: what links of either generation lead to. Where
 // the facts are silent, the service does the following.
 //
-//   - A value that generated forms have for a file, or that a test made in the same place
-//     (https://files.example.com/files/), is shown as a link to the host that was asked, by
-//     HTTP or HTTPS as the request came. Searches see it as it was made.
+//   - A value below MadeFiles, in generated forms or in a test's own, is shown as a link to
+//     the host that was asked, by HTTP or HTTPS as the request came. Searches see it as it
+//     was made.
 //   - Every name is a file, whether a result links to it or not. What percent-encodes
 //     the same name is the same file.
 //   - Bytes, size and ETag follow from the name, so that a test can tell them (Server.FileOf).
@@ -81,8 +81,8 @@
 //     is refused with HTTP 400, and logged as such (Request.Secret).
 //   - GET and HEAD, ranges and conditions are as RFC 9110 has them; a query is ignored.
 //   - The faults file-… strike files alone, and the other rates the API alone; per-minute and
-//     latency count for both. One for each file follows from its name, one that comes and
-//     goes from the request's number.
+//     latency count for both. What is missing, refused, redirected or unsized follows from
+//     the file's name; busy, change and cut come and go by the request's number.
 //   - The names of a generated form's files hold the result's id as reference number, one of
 //     16 is a signature, and one of eight tries a client unless NoHostile.
 //

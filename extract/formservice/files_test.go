@@ -19,7 +19,7 @@ func startFiles(t *testing.T, names ...string) service {
 	t.Helper()
 	links := make([]string, len(names))
 	for i, name := range names {
-		links[i] = madeFiles + name
+		links[i] = MadeFiles + name
 	}
 	items := []Item{{ID: "3", Type: "file", Index: 1}}
 	results := []Result{finished(12, "2026-01-01 10:00:00", Answer{ID: "3", Values: links})}
@@ -68,11 +68,9 @@ func TestFileLinks(t *testing.T) {
 		t.Errorf("log %+v", r)
 	}
 
-	safe := httptest.NewTLSServer(s.Server)
-	defer safe.Close()
-	req := httptest.NewRequestWithContext(t.Context(), "GET", safe.URL+resultsPath+"?fs_api_key="+s.key(), nil)
+	req := httptest.NewRequestWithContext(t.Context(), "GET", "https://safe.test"+resultsPath+"?fs_api_key="+s.key(), nil)
 	w := httptest.NewRecorder()
-	if s.ServeHTTP(w, req); !strings.Contains(w.Body.String(), ">"+safe.URL+"/acme/files/f-1-2-12_cv.pdf<") {
+	if s.ServeHTTP(w, req); !strings.Contains(w.Body.String(), ">https://safe.test/acme/files/f-1-2-12_cv.pdf<") {
 		t.Errorf("links by TLS: %s", w.Body)
 	}
 }
@@ -162,6 +160,10 @@ func TestFileFaults(t *testing.T) {
 		}
 	}
 
+	s.SetFaults("file-home=1,file-busy=1")
+	if r := s.sendRaw(t, "GET", "/acme/login", ""); r.status != 200 || r.body != loginPage {
+		t.Errorf("the page to log in at: HTTP %d", r.status)
+	}
 	s.SetFaults("file-cut=1")
 	whole := ""
 	for tries := 0; ; tries++ {
@@ -215,7 +217,7 @@ func TestGeneratedFiles(t *testing.T) {
 	small, large, total := 0, 0, int64(0)
 	f.Each(func(r Result) bool {
 		for _, a := range r.Items {
-			name, ok := strings.CutPrefix(strings.Join(a.Values, ""), madeFiles)
+			name, ok := strings.CutPrefix(strings.Join(a.Values, ""), MadeFiles)
 			if !ok {
 				continue
 			}

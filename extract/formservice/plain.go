@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// madeFiles is where the files of generated results lie.
-const madeFiles = "https://files.example.com/files/"
+// MadeFiles is where the files of results lie, generated or given; see Server.Files.
+const MadeFiles = "https://files.example.com/files/"
 
 // plain returns a result whose files lie on the service's own host and, with Server.Plain, as
 // public clients of the service have seen it: items by position, one for each id, in v1 only
@@ -25,7 +25,7 @@ func (c *call) plain(f *Form, r Result) Result {
 	r = r.Clone()
 	for _, a := range r.Items {
 		for i, v := range a.Values {
-			if name, ok := strings.CutPrefix(v, madeFiles); ok {
+			if name, ok := strings.CutPrefix(v, MadeFiles); ok {
 				a.Values[i] = scheme + "://" + c.http.Host + "/" + url.PathEscape(c.server.account()) + "/files/" + name
 			}
 		}

@@ -13,7 +13,7 @@ func TestPlain(t *testing.T) {
 	}
 	results := []Result{{
 		ID: 8, Metas: []Meta{{metaStatus, "Complete"}, {"login_email", "a@example.com"}, {"payment_amount", "5.00"}, {"score", "3"}, {"user_os", "Linux"}},
-		Items: []Answer{{ID: "7", Values: []string{madeFiles + "f-1"}}, {ID: "2", Values: []string{"red"}}, {ID: "1", Values: []string{"5"}}, {ID: "2", Values: []string{"blue"}}},
+		Items: []Answer{{ID: "7", Values: []string{MadeFiles + "f-1"}}, {ID: "2", Values: []string{"red"}}, {ID: "1", Values: []string{"5"}}, {ID: "2", Values: []string{"blue"}}},
 	}, {ID: 9, Items: []Answer{{ID: "2", Values: []string{"blue"}}, {ID: "1", Values: []string{""}}}}}
 	for _, c := range []struct {
 		plain    bool
@@ -35,7 +35,7 @@ func TestPlain(t *testing.T) {
 				`{"id":"2","position":2,"values":[{"position":0,"value":"red"},{"position":1,"value":"blue"}]},` +
 				`{"id":"7","position":3,"values":[{"position":0,"value":"https://HOST/acme/files/f-1"}]}]}`,
 		},
-		{false, V2, "before_id=9", `"login_email":"a@example.com","payment_amount":"5.00","score":"3","user_os":"Linux","items":[{"id":"7","position":3,"values":[{"position":0,"value":"` + madeFiles + `f-1"}]}`},
+		{false, V2, "before_id=9", `"login_email":"a@example.com","payment_amount":"5.00","score":"3","user_os":"Linux","items":[{"id":"7","position":3,"values":[{"position":0,"value":"` + MadeFiles + `f-1"}]}`},
 	} {
 		s := startService(t, &Server{Forms: []*Form{NewForm("form1", items, results)}, API: Both, Plain: c.plain})
 		var body string

@@ -77,10 +77,10 @@ func (s *Server) limit(req *Request, faults *faults) (limited int) {
 		return http.StatusTooManyRequests
 	case s.Decide != nil:
 		req.Fault = s.Decide(*req)
-	case req.API == "":
-		req.Fault = faults.decideFile(hashOf(req.File), req.Number)
-	default:
+	case req.API != "":
 		req.Fault = faults.decide(req.Number)
+	case req.File != "": // the page to log in at has no faults
+		req.Fault = faults.decideFile(hashOf(req.File), req.Number)
 	}
 	return 0
 }
