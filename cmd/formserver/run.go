@@ -37,7 +37,7 @@ type settings struct {
 	faults, from, to, zone string
 	forms                  []string
 	plain, files           bool
-	filesMax               int64
+	filesMax               uint
 	api                    string
 }
 
@@ -65,7 +65,7 @@ func (s *settings) flags(stderr io.Writer) *flag.FlagSet {
 	fs.StringVar(&s.faults, "faults", "", "what goes wrong, see below")
 	fs.BoolVar(&s.plain, "plain", false, "answers as public clients saw them: results are finished, dated and without hostile values")
 	fs.BoolVar(&s.files, "files", false, "serve uploaded files below /ACCOUNT/files/, where values link to")
-	fs.Int64Var(&s.filesMax, "files-max", 64<<10, "size in bytes of the largest file; few are large")
+	fs.UintVar(&s.filesMax, "files-max", 64<<10, "size in bytes of the largest file; few are large")
 	fs.Usage = func() { usage(fs) }
 	return fs
 }
@@ -163,9 +163,6 @@ func (s *settings) server(now time.Time) (*formservice.Server, error) {
 	if !slices.Contains([]string{formservice.V1, formservice.V2, formservice.Both}, s.api) {
 		return nil, fmt.Errorf("--api %q is not v1, v2 or both", s.api)
 	}
-	if s.filesMax < 0 {
-		return nil, fmt.Errorf("--files-max %d is below 0", s.filesMax)
-	}
 	zone, err := time.LoadLocation(s.zone)
 	if err != nil {
 		return nil, fmt.Errorf("--zone %q: %w", s.zone, err)
@@ -176,7 +173,7 @@ func (s *settings) server(now time.Time) (*formservice.Server, error) {
 		return nil, err
 	}
 	server := &formservice.Server{Account: s.account, Faults: faults, Forms: []*formservice.Form{}, API: s.api, Zone: zone}
-	server.Plain, server.Files, server.FilesMax = s.plain, s.files, s.filesMax
+	server.Plain, server.Files, server.FilesMax = s.plain, s.files, int64(s.filesMax)
 	if len(s.forms) == 0 {
 		s.forms = []string{"form1"}
 	}

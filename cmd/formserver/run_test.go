@@ -113,7 +113,7 @@ func TestUsage(t *testing.T) {
 		{"--from 2026-02-01", exitUsage, "is not before to"},
 		{"--zone Mars/Phobos", exitUsage, `--zone "Mars/Phobos"`},
 		{"--latency -1s", exitUsage, "below 0"},
-		{"--files-max -1", exitUsage, "--files-max -1 is below 0"},
+		{"--files-max -1", exitUsage, `invalid value "-1" for flag -files-max`},
 		{"--form a --form a", exitUsage, "--form a is given twice"},
 		{"--form=", exitUsage, "a form needs a name"},
 		{"--api-key-file /does/not/exist", exitCreate, "read the API key"},
