@@ -37,6 +37,9 @@ type Client interface {
 	// *transport.Error if the copy may have been made.
 	Copy(ctx context.Context, form string, to CopyTarget) (Form, error)
 
+	// File asks for an uploaded file, see transport.Sender.
+	File(ctx context.Context, call transport.FileCall) (transport.File, error)
+
 	Requests() transport.Requests
 	Outcomes() map[string]int64
 	// Clocks returns the date that the service gave its last answer, and when that answer came by

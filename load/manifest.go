@@ -60,11 +60,13 @@ type Manifest struct {
 	// not write to the dataset.
 	Source Source `json:"source"`
 	// Profile is the CSV profile, "" for strict.
-	Profile  string   `json:"profile,omitempty"`
-	Schema   []Column `json:"schema"`
-	Parts    []Part   `json:"parts"`
-	Rows     int64    `json:"rows"` // number of rows of all parts
-	Rejected int64    `json:"rejected"`
+	Profile string   `json:"profile,omitempty"`
+	Schema  []Column `json:"schema"`
+	// Files tells that a table of uploaded files stands beside a table of a database.
+	Files    bool   `json:"files,omitempty"`
+	Parts    []Part `json:"parts"`
+	Rows     int64  `json:"rows"` // number of rows of all parts
+	Rejected int64  `json:"rejected"`
 	// Generation is the highest generation that a part of the dataset ever had, so that no later
 	// part gets the name of one that is gone. Commit.Record sets it. It is 0 for a single file.
 	Generation int      `json:"generation,omitempty"`
@@ -140,6 +142,9 @@ type Part struct {
 	// Undated marks the part of results without a date. Its From and To are
 	// null.
 	Undated bool `json:"undated,omitempty"`
+	// Unfetched tells that uploaded files of the part's results could not be fetched, and that the
+	// next run asks for them again.
+	Unfetched bool `json:"unfetched,omitempty"`
 }
 
 // beside returns the names of the part's id set and of its dead letters, if it has any.
@@ -211,11 +216,12 @@ type Verified struct {
 type Requests struct {
 	Results int64 `json:"results"`
 	Count   int64 `json:"count"`
+	Files   int64 `json:"files,omitempty"` // uploaded files
 	Retries int64 `json:"retries"`
 }
 
 // All returns the number of all requests to the service, retries included.
-func (r Requests) All() int64 { return r.Results + r.Count + r.Retries }
+func (r Requests) All() int64 { return r.Results + r.Count + r.Files + r.Retries }
 
 // ManifestError means that an object with a manifest's name is damaged or is no
 // manifest of formetl.
@@ -248,24 +254,25 @@ func (e *ManifestError) Hint() string {
 // partJSON is a Part as JSON holds it: its lowest and highest result id are null if it has no
 // rows.
 type partJSON struct {
-	Path     string   `json:"path"`
-	From     WallTime `json:"from"`
-	To       WallTime `json:"to"`
-	Rows     int64    `json:"rows"`
-	Rejected int64    `json:"rejected"`
-	MinID    *int64   `json:"min_id"`
-	MaxID    *int64   `json:"max_id"`
-	Bytes    int64    `json:"bytes"`
-	SHA256   string   `json:"sha256"`
-	IDs      string   `json:"ids,omitempty"`
-	Letters  string   `json:"letters,omitempty"`
-	Undated  bool     `json:"undated,omitempty"`
+	Path      string   `json:"path"`
+	From      WallTime `json:"from"`
+	To        WallTime `json:"to"`
+	Rows      int64    `json:"rows"`
+	Rejected  int64    `json:"rejected"`
+	MinID     *int64   `json:"min_id"`
+	MaxID     *int64   `json:"max_id"`
+	Bytes     int64    `json:"bytes"`
+	SHA256    string   `json:"sha256"`
+	IDs       string   `json:"ids,omitempty"`
+	Letters   string   `json:"letters,omitempty"`
+	Undated   bool     `json:"undated,omitempty"`
+	Unfetched bool     `json:"unfetched,omitempty"`
 }
 
 // MarshalJSON returns the part as JSON. The lowest and highest result id of a part without
 // rows are null.
 func (p Part) MarshalJSON() ([]byte, error) {
-	j := partJSON{Path: p.Path, From: p.From, To: p.To, Rows: p.Rows, Rejected: p.Rejected, Bytes: p.Bytes, SHA256: p.SHA256, IDs: p.IDs, Letters: p.Letters, Undated: p.Undated}
+	j := partJSON{Path: p.Path, From: p.From, To: p.To, Rows: p.Rows, Rejected: p.Rejected, Bytes: p.Bytes, SHA256: p.SHA256, IDs: p.IDs, Letters: p.Letters, Undated: p.Undated, Unfetched: p.Unfetched}
 	if p.Rows > 0 {
 		j.MinID, j.MaxID = &p.MinID, &p.MaxID
 	}
@@ -279,7 +286,7 @@ func (p *Part) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &j); err != nil {
 		return err
 	}
-	*p = Part{Path: j.Path, From: j.From, To: j.To, Rows: j.Rows, Rejected: j.Rejected, Bytes: j.Bytes, SHA256: j.SHA256, IDs: j.IDs, Letters: j.Letters, Undated: j.Undated}
+	*p = Part{Path: j.Path, From: j.From, To: j.To, Rows: j.Rows, Rejected: j.Rejected, Bytes: j.Bytes, SHA256: j.SHA256, IDs: j.IDs, Letters: j.Letters, Undated: j.Undated, Unfetched: j.Unfetched}
 	if j.Rows > 0 {
 		if j.MinID == nil || j.MaxID == nil {
 			return fmt.Errorf("the part %q has rows and no ids", j.Path)

@@ -20,8 +20,8 @@ type Reuse struct {
 func identityOf(p Part) Part {
 	p.Path = path.Dir(p.Path) + path.Ext(p.Path)
 	// Equal bytes have equal ids. The number of rejected results and the dead letters are not in
-	// the bytes.
-	p.MinID, p.MaxID, p.Rejected, p.Letters = 0, 0, 0, ""
+	// the bytes, nor is whether files could not be fetched.
+	p.MinID, p.MaxID, p.Rejected, p.Letters, p.Unfetched = 0, 0, 0, "", false
 	return p
 }
 
@@ -41,7 +41,7 @@ func ReuseParts(old []Part, fresh []PreparedPart) Reuse {
 		key := identityOf(f.Part)
 		if same := byIdentity[key]; len(same) > 0 {
 			byIdentity[key] = same[1:]
-			same[0].Rejected, same[0].Letters = f.Part.Rejected, f.Part.Letters
+			same[0].Rejected, same[0].Letters, same[0].Unfetched = f.Part.Rejected, f.Part.Letters, f.Part.Unfetched
 			r.Parts = append(r.Parts, same[0])
 			r.Duplicates = append(r.Duplicates, f.Prepared)
 			continue

@@ -41,9 +41,13 @@ type Table interface {
 	Letters(ctx context.Context, p Part) ([]byte, error)
 }
 
+// FilesTable is the name by which uploaded files stand in TableRows.List.
+const FilesTable = "files"
+
 // TableRows are the rows of one table: of the results, or of the elements of a list.
 type TableRows struct {
-	List    string   // name of the exploded list, "" for the results
+	List    string   // name of the exploded list, or files for uploaded files; "" for the results
+	Key     []string // columns that tell the rows of one result apart; none for the results
 	Columns []Column // the columns, as in a manifest
 	Schema  *arrow.Schema
 	// Each calls visit with batches of the rows that were read. A batch is valid only during the

@@ -11,11 +11,13 @@ import (
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/idset"
 	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/output"
 	"github.com/formetl/formetl/pipelines/reading"
 	"github.com/formetl/formetl/pipelines/reconcile"
+	"github.com/formetl/formetl/pipelines/uploads"
 )
 
 // runForm runs one form. If the service does not tell what changed, or tells no counts, the run
@@ -80,7 +82,9 @@ func (f *formRun) countless(err error) string {
 type formRun struct {
 	o          Options
 	reader     *reading.Reader
+	job        *output.Job
 	outputs    *output.Set
+	uploads    *uploads.Folder       // nil if uploaded files are not stored
 	noFeed     *extract.FeedError    // why the feed of changes is not asked; nil if it may be
 	beyond     time.Time             // see reading.RangeFlags.Beyond
 	counts     reading.Counts        // the service's counts for the plan, also of an earlier run
@@ -106,10 +110,11 @@ func newFormRun(def *definition.Definition, o Options, client extract.Client, fo
 		f.drift(what)
 		f.reader.Log.LogAttrs(context.Background(), slog.LevelWarn, what)
 	}
-	f.outputs = output.New(&output.Job{
+	f.job = &output.Job{
 		Def: def, Form: form, RunID: o.RunID, Full: o.Full, BuiltIn: o.BuiltIn, Stdout: o.Stdout, Now: o.Now, Log: f.reader.Log, At: o.At,
 		Encoders: o.encoders, Requests: f.requests, Drift: f.drift,
-	})
+	}
+	f.outputs = output.New(f.job)
 	return f
 }
 
@@ -129,6 +134,13 @@ func (f *formRun) run(ctx context.Context) (err error) {
 			err = closing
 		} else if closing != nil {
 			f.reader.Log.LogAttrs(ctx, slog.LevelWarn, "not everything could be tidied up; the next run or `formetl clean` does it", slog.String("error", closing.Error()))
+		}
+	}()
+	defer func() {
+		if f.uploads != nil {
+			closing, cancel := load.Lingering(ctx, load.Grace)
+			defer cancel()
+			err = errors.Join(err, f.uploads.Close(closing))
 		}
 	}()
 	defer func() { f.closeCheckpoint(ctx, err) }()
@@ -153,7 +165,38 @@ func (f *formRun) steps(ctx context.Context, asked reading.Interval) error {
 	if err != nil {
 		return err
 	}
+	if f.uploads != nil {
+		if err := f.fetch(ctx, snapshot); err != nil {
+			return err
+		}
+	}
 	return f.commit(ctx, snapshot)
+}
+
+// fetch fetches the uploaded files of the snapshot's results, before outputs list them. The files
+// of results that are proven to be deleted are removed: those that lie in no part any more that
+// the run made again, or, if the run read all results, that it did not find.
+func (f *formRun) fetch(ctx context.Context, s *reconcile.Snapshot) error {
+	gone, err := f.outputs.IDs(ctx, func(d reconcile.Dataset) []load.Part {
+		if d.Child {
+			return nil
+		}
+		replaced, _ := s.Replaced.Divide(d.Manifest)
+		return replaced
+	})
+	if errors.Is(err, idset.ErrDamaged) {
+		gone, err = nil, nil // nothing is proven
+	}
+	if err != nil {
+		return err
+	}
+	if s.Interval.Everything() && !f.reader.Filtered() {
+		gone = gone.Union(f.uploads.Results())
+	}
+	for _, w := range s.Windows {
+		gone = gone.Without(w.IDs)
+	}
+	return f.uploads.Fetch(ctx, s, gone)
 }
 
 // extract decides what is read, plans and reads it, and makes it agree with counts and older
@@ -187,6 +230,12 @@ func (f *formRun) open(ctx context.Context) (inherited *checkpoint.Inherited, er
 	}
 	f.o.Full = f.outputs.Full()
 	r := f.reader
+	if r.Def.Files != nil {
+		if f.uploads, err = uploads.Open(ctx, f.job, r.Client); err != nil {
+			return nil, err
+		}
+		f.job.Files, f.report.Files = f.uploads, f.uploads.Report()
+	}
 	slots := 1
 	if !slices.ContainsFunc(r.Def.Outputs, definition.Output.Lasting) {
 		slots = ownSlots

@@ -71,6 +71,7 @@ func layers() []layer {
 		{"pipelines/reading", []string{"extract!", "extract/page", "pipelines/checkpoint", "pipelines/definition", "transform!", "schemas!", "load!", "load/idset"}, []string{"*"}},
 		{"pipelines/reconcile", []string{"pipelines/definition", "pipelines/reading", "pipelines/checkpoint", "extract!", "extract/page", "load!", "load/idset", "schemas!", "schemas/plain", "transform!"}, []string{"*"}},
 		{"pipelines/output", []string{"pipelines/definition", "pipelines/checkpoint", "pipelines/reading", "pipelines/reconcile", "extract!", "load!", "load/idset", "schemas!", "schemas/plain", "transform!"}, []string{"*"}},
+		{"pipelines/uploads", []string{"pipelines/definition", "pipelines/reading", "pipelines/reconcile", "pipelines/output", "extract!", "extract/page", "extract/transport", "load!", "load/idset", "schemas!"}, []string{"*"}},
 		{"pipelines/upkeep", []string{
 			"pipelines!", "pipelines/checkpoint", "pipelines/definition", "pipelines/output", "pipelines/reading", "pipelines/reconcile",
 			"extract!", "extract/page", "extract/transport", "load!", "load/idset", "schemas!", "schemas/plain", "transform!",
@@ -78,7 +79,7 @@ func layers() []layer {
 		{"pipelines/pipelinestest", []string{"extract/formservice", "extract/transport", "pipelines!", "pipelines/definition", "pipelines/output", "schemas!", "load"}, nil},
 		{"pipelines!", []string{
 			"pipelines/checkpoint", "pipelines/definition",
-			"pipelines/output", "pipelines/reading", "pipelines/reconcile", "extract!", "extract/page", "extract/transport", "extract/v1", "extract/v2", "transform!", "load!", "load/idset", "schemas!", "schemas/plain",
+			"pipelines/output", "pipelines/reading", "pipelines/reconcile", "pipelines/uploads", "extract!", "extract/page", "extract/transport", "extract/v1", "extract/v2", "transform!", "load!", "load/idset", "schemas!", "schemas/plain",
 		}, []string{"*"}},
 		{"cmd/internal", []string{""}, []string{"*"}},
 		{"cmd/formserver", []string{"extract/formservice"}, nil},

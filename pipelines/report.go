@@ -8,6 +8,7 @@ import (
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/output"
 	"github.com/formetl/formetl/pipelines/reading"
+	"github.com/formetl/formetl/pipelines/uploads"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -81,6 +82,8 @@ type FormReport struct {
 	ResultChanges *ChangesReport `json:"result_changes,omitempty"`
 
 	Requests load.Requests `json:"requests"`
+
+	Files *uploads.Report `json:"files,omitempty"` // uploaded files; nil if they are not stored
 
 	Undated int64    `json:"undated"` // rows without a date
 	Drift   []string `json:"drift,omitempty"`

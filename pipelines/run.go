@@ -82,7 +82,7 @@ func Run(ctx context.Context, def *definition.Definition, o Options) (*Report, e
 }
 
 func requestsOf(r transport.Requests) load.Requests {
-	return load.Requests{Results: r.Results, Count: r.Count, Retries: r.Retries}
+	return load.Requests{Results: r.Results, Count: r.Count, Files: r.Files, Retries: r.Retries}
 }
 
 func isError[E error](err error) bool {

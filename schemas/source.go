@@ -14,10 +14,11 @@ const (
 	FromMeta
 	FromItem
 	FromOther // texts that people typed beside the choices of an item
+	FromFile  // a column of the output that lists uploaded files; no schema has one
 )
 
 // Source says where a column's values come from: "result_id", "meta:ID", "item:ID" or
-// "other:ID".
+// "other:ID", in the output of uploaded files also "file:NAME".
 type Source struct {
 	Kind SourceKind
 	ID   string // the meta's or item's id, also of FromOther; "" for the result id
@@ -28,6 +29,7 @@ const (
 	metaPrefix  = "meta:"
 	itemPrefix  = "item:"
 	otherPrefix = "other:"
+	filePrefix  = "file:"
 )
 
 // String returns the source as ParseSource reads it. The zero Source gives "".
@@ -41,6 +43,8 @@ func (s Source) String() string {
 		return itemPrefix + s.ID
 	case FromOther:
 		return otherPrefix + s.ID
+	case FromFile:
+		return filePrefix + s.ID
 	}
 	return ""
 }
@@ -80,6 +84,8 @@ func ParseSource(text string) (Source, error) {
 		s = Source{Kind: FromItem, ID: text[len(itemPrefix):]}
 	case strings.HasPrefix(text, otherPrefix):
 		s = Source{Kind: FromOther, ID: text[len(otherPrefix):]}
+	case strings.HasPrefix(text, filePrefix):
+		s = Source{Kind: FromFile, ID: text[len(filePrefix):]}
 	case text == "":
 		return s, fmt.Errorf("a source is required: %s", KnownSources)
 	default:

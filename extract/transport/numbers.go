@@ -10,6 +10,7 @@ type Requests struct {
 	Results int64 // first attempts to read a page of results
 	Count   int64 // first attempts of counts
 	Other   int64 // first attempts of other transactions
+	Files   int64 // first attempts of uploaded files
 	Retries int64 // attempts after the first, of any transaction
 	Bytes   int64 // bytes of all answers, after decompression
 }
@@ -30,6 +31,7 @@ func (s *Sender) Requests() Requests {
 	n := s.numbers
 	return Requests{
 		Results: n.first[KindResults].Load(), Count: n.first[KindCount].Load(), Other: n.first[KindOther].Load(),
+		Files:   n.first[KindFile].Load(),
 		Retries: n.retries.Load(), Bytes: n.bytes.Load(),
 	}
 }

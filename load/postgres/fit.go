@@ -36,7 +36,8 @@ type target struct {
 	list          string   // the exploded list whose elements the table holds, "" for results
 	temporary     string   // the temporary table with the rows of this load
 	columns       []column // the columns of the rows to load
-	id, position  string   // names of the columns that are the key; position is "" for results
+	id            string   // name of the column with the result's id
+	within        []string // names of the columns that are the key with it; none for results
 	softly        bool     // the table has the column deleted_at
 	owned         bool     // the database role owns the table, which exists already
 	dropped       []string // columns that earlier loads wrote and this load does not
@@ -60,18 +61,19 @@ func (t *target) temp() string { return quote("pg_temp", t.temporary) }
 
 // key lists the columns of the table's unique key for SQL, each behind a prefix such as "t.".
 func (t *target) key(prefix string) string {
-	if t.position == "" {
-		return prefix + quote(t.id)
+	key := prefix + quote(t.id)
+	for _, name := range t.within {
+		key += ", " + prefix + quote(name)
 	}
-	return prefix + quote(t.id) + ", " + prefix + quote(t.position)
+	return key
 }
 
 // same returns the SQL condition that a row of the table t and one of the temporary table n
 // have equal keys.
 func (t *target) same() string {
 	same := "t." + quote(t.id) + " = n." + quote(t.id)
-	if t.position != "" {
-		same += " AND t." + quote(t.position) + " = n." + quote(t.position)
+	for _, name := range t.within {
+		same += " AND t." + quote(name) + " = n." + quote(name)
 	}
 	return same
 }
@@ -103,7 +105,7 @@ func CheckNames(table string, columns []string) error {
 
 // targetOf describes the table that rows of a load go to: that of the results or of a list.
 func (t *Table) targetOf(r load.TableRows) (*target, error) {
-	to := &target{schema: t.schema, table: t.tableOf(r.List), list: r.List}
+	to := &target{schema: t.schema, table: t.tableOf(r.List), list: r.List, within: r.Key}
 	names := make([]string, 0, len(r.Columns))
 	for i, f := range r.Schema.Fields() {
 		c := column{name: f.Name, kind: typeOf(f.Type), comment: r.Columns[i].Label}
@@ -114,9 +116,6 @@ func (t *Table) targetOf(r load.TableRows) (*target, error) {
 		if r.Columns[i].From == "result_id" && f.Type.ID() == arrow.INT64 && to.id == "" {
 			to.id = f.Name
 		}
-	}
-	if r.List != "" {
-		to.position = to.columns[1].name
 	}
 	for _, c := range t.extras() {
 		names = append(names, c.name)
@@ -228,7 +227,7 @@ func (t *Table) changes(ctx context.Context, q querier, to *target, k known, ful
 	if len(alter) > 0 {
 		statements = append(statements, "ALTER TABLE "+to.sql()+" "+strings.Join(alter, ", "))
 	}
-	if before != nil && to.position == "" {
+	if before != nil && to.list == "" {
 		for _, was := range before.Schema {
 			if slices.ContainsFunc(there, named(was.Name)) && !slices.ContainsFunc(wanted, named(was.Name)) {
 				to.dropped = append(to.dropped, was.Name)
@@ -240,7 +239,7 @@ func (t *Table) changes(ctx context.Context, q querier, to *target, k known, ful
 
 // madeBy tells whether formetl made the table by its last load.
 func (t *target) madeBy(before *load.Manifest) bool {
-	return before != nil && (t.list == "" || slices.ContainsFunc(before.Schema, func(c load.Column) bool { return c.Explode && c.Name == t.list }))
+	return before != nil && (t.list == "" || t.list == load.FilesTable && before.Files || slices.ContainsFunc(before.Schema, func(c load.Column) bool { return c.Explode && c.Name == t.list }))
 }
 
 // had tells whether the last load wrote the column with this name to the table.
@@ -261,9 +260,7 @@ func (t *Table) takesRows(ctx context.Context, q querier, to *target, there []co
 			return to.misfit("give it a default there, or drop NOT NULL", "has the column %q, which must have a value and gets none by a load", c.name)
 		}
 	}
-	if to.position != "" {
-		key = append(key, to.position)
-	}
+	key = append(key, to.within...)
 	unique := false
 	err := q.QueryRow(ctx, `SELECT (SELECT pg_has_role(relowner, 'USAGE') FROM pg_class WHERE oid = to_regclass($1)), EXISTS (SELECT FROM pg_index WHERE indrelid = to_regclass($1) AND indisunique AND indisvalid AND indpred IS NULL AND indexprs IS NULL AND
 		(SELECT array_agg(attname::text ORDER BY attname) FROM pg_attribute WHERE attrelid = indrelid AND attnum = ANY((indkey::int2[])[0:indnkeyatts-1])) = (SELECT array_agg(k ORDER BY k::name) FROM unnest($2::text[]) k))`,

@@ -223,7 +223,7 @@ func (l *loading) merge(ctx context.Context, into *target) (updated, inserted in
 	for _, c := range into.columns {
 		name := quote(c.name)
 		names, values = append(names, name), append(values, "n."+name)
-		if c.name == into.id || c.name == into.position {
+		if c.name == into.id || slices.Contains(into.within, c.name) {
 			continue
 		}
 		set, was, is = append(set, name+" = n."+name), append(was, "t."+name), append(is, "n."+name)

@@ -147,7 +147,7 @@ func withLists(l load.TableLoad, colours map[int64][]string) load.TableLoad {
 	schema := loadtest.Columns("id", arrow.PrimitiveTypes.Int64, "position", arrow.PrimitiveTypes.Int64, "colour", arrow.BinaryTypes.String)
 	l.Manifest.Schema = append(slices.Clone(l.Manifest.Schema), load.Column{Name: "colours", From: "item:3", Explode: true})
 	l.Rows = append(l.Rows, load.TableRows{
-		List: "colours", Schema: schema, Columns: []load.Column{{Name: "id", From: "result_id"}, {Name: "position", From: "item:3"}, {Name: "colour", From: "item:3"}},
+		List: "colours", Key: []string{"position"}, Schema: schema, Columns: []load.Column{{Name: "id", From: "result_id"}, {Name: "position", From: "item:3"}, {Name: "colour", From: "item:3"}},
 		Each: func(_ context.Context, visit func(arrow.RecordBatch) error) error {
 			build := array.NewRecordBuilder(memory.DefaultAllocator, schema)
 			for id, list := range colours {

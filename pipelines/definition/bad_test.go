@@ -179,7 +179,17 @@ func badLoad() []badDefinition {
 	t := func(name, output string, line int, key, message, remedy string) badDefinition {
 		return badDefinition{name, "path: out.csv", output, line, "load[0]" + key, message, remedy}
 	}
+	f := func(name, files string, key, message, remedy string) badDefinition {
+		return badDefinition{name, "load:", "files: " + files + "\nload:", 8, "files" + key, message, remedy}
+	}
 	return []badDefinition{
+		f("files without a folder", "{}", ".path", "required and missing", "add path:"),
+		f("files in a file", "{path: files}", ".path", "stored in a folder", "end the path with a slash"),
+		f("files of one run", "{path: 'files/{run_id}/'}", ".path", "each file is fetched once", "write a path without {run_id}"),
+		f("files over an output", "{path: ./}", ".path", "written over or into each other", "give each a path of its own"),
+		f("files of no size", "{path: files/, max_bytes: 0}", ".max_bytes", "not a size", "such as 50MB"),
+		f("files of an unknown unit", "{path: files/, max_bytes: 5TB}", ".max_bytes", "not a size", "such as 50MB"),
+		f("files from an address", "{path: files/, hosts: ['https://files.example.com']}", ".hosts[0]", "not a host", "such as files.example.com"),
 		l("a path of a table", "x\n    database: postgres\n    dsn: host=h\n    table: t", 9, "[0].path", "not known", "the keys here are database, dsn"),
 		t("unknown database", "database: oracle\n    dsn: ${env:PG}\n    table: t", 9, ".database", "not one of postgres", "postgres"),
 		t("table without a dsn", "database: postgres\n    table: t", 9, ".dsn", "required and missing", "add dsn:"),

@@ -29,6 +29,9 @@ func (r *reader) checkOutputs(names value) {
 				"the schema has a column %s, and so have the folders dt=...: readers would show the folder's in its place", schemas.PartitionKey)
 		}
 	}
+	if r.def.Files != nil && several && !strings.Contains(r.def.Files.Path, "{form}") {
+		r.files.at.Fail("put {form} into the path", "`forms` has a glob or more than one entry, and the results of two forms may have the same id")
+	}
 	if r.def.Names == schemas.ByHeading && r.def.Schema == nil && slices.ContainsFunc(r.outputs, func(out placedOutput) bool { return out.Database != nil }) {
 		names.Fail("write names: label", "names: heading gives columns names of up to %d bytes, and those of a table have at most %d", schemas.MaxHeading, schemas.MaxName)
 	}
@@ -37,7 +40,7 @@ func (r *reader) checkOutputs(names value) {
 	}
 	for _, out := range slices.Clone(r.outputs) {
 		// A problem with a child output is reported at its parent.
-		for range r.def.exploded() {
+		for range r.def.children() {
 			if next := len(r.outputs); out.Database == nil && next < len(r.def.Outputs) {
 				r.outputs = append(r.outputs, placedOutput{Output: r.def.Outputs[next], at: out.at})
 			}
@@ -51,7 +54,10 @@ func (r *reader) checkOutputs(names value) {
 // in the paths.
 func (r *reader) checkPlaces() {
 	note := func(out placedOutput) string { // a child output does not stand in the definition's file
-		if !out.Exploded() {
+		switch {
+		case out.HasFileRows():
+			return fmt.Sprintf("; %s lists the uploaded files", Quote(out.Path))
+		case !out.Exploded():
 			return ""
 		}
 		return fmt.Sprintf("; %s is the child output of the list from %s (explode: true)", Quote(out.Path), out.Explode)
@@ -59,7 +65,13 @@ func (r *reader) checkPlaces() {
 	reported := map[[2]int]bool{} // by both lines: if two outputs collide, so do their children
 	places := r.def.Places(append([]string{"{form}"}, r.def.Forms...), r.o.Formats, "{run_id}")
 	Meet(places, false, func(one, other Place) {
-		first, second := r.outputs[min(one.output, other.output)], r.outputs[max(one.output, other.output)]
+		at := func(i int) placedOutput {
+			if i == len(r.def.Outputs) {
+				return r.files
+			}
+			return r.outputs[i]
+		}
+		first, second := at(min(one.output, other.output)), at(max(one.output, other.output))
 		lines := [2]int{first.at.Line(), second.at.Line()}
 		if one.output == other.output || one.codebook && other.codebook || reported[lines] {
 			return
@@ -73,17 +85,22 @@ func (r *reader) checkPlaces() {
 // Place is a file, folder or table that an output of a form writes to.
 type Place struct {
 	Form, Path string
-	output     int  // index in Definition.Outputs of the output that writes there
+	output     int  // index in Definition.Outputs of the output that writes there, their number for uploaded files
 	folder     bool // the place is a folder: all that lies below belongs to the output
 	codebook   bool // the place is a codebook's, which outputs of one form may share
 }
 
 // Places returns the places that the outputs write to for the given forms: datasets, files, what
-// lies beside a file, tables of exploded lists, and codebooks. For a form whose name cannot stand
+// lies beside a file, tables of exploded lists, codebooks, and the folder of uploaded files. For a form whose name cannot stand
 // in a path there are none, because the run of that form fails by itself.
 func (d *Definition) Places(forms []string, formats []load.Format, runID string) (all []Place) {
+	outputs := d.Outputs
+	if d.Files != nil {
+		outputs = append(slices.Clone(outputs), d.Files.Output())
+		outputs[len(d.Outputs)].NoCodebook = true
+	}
 	for _, form := range forms {
-		for i, out := range d.Outputs {
+		for i, out := range outputs {
 			expanded, err := ExpandPath(out.Path, d.PathValues(form, runID))
 			if err != nil || out.Path == StdoutPath {
 				continue
@@ -93,7 +110,7 @@ func (d *Definition) Places(forms []string, formats []load.Format, runID string)
 				names = append(names, load.FileManifestName(expanded), load.FileRejectsName(expanded))
 			}
 			if out.Database != nil {
-				for _, c := range d.exploded() {
+				for _, c := range d.children() {
 					names = append(names, ChildPath(expanded, c.Name))
 				}
 			}

@@ -204,7 +204,7 @@ func (r *reader) checkTable(out placedOutput) {
 	}
 	kind := r.o.Databases[slices.IndexFunc(r.o.Databases, func(k DatabaseKind) bool { return k.Name == out.Database.Kind })]
 	err := kind.CheckNames(path.Base(out.Path), names)
-	for _, c := range r.def.exploded() {
+	for _, c := range r.def.children() {
 		err = cmp.Or(err, kind.CheckNames(path.Base(out.Path)+"__"+c.Name, nil))
 	}
 	if err != nil {

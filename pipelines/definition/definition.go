@@ -33,6 +33,7 @@ type Definition struct {
 	Names     schemas.Naming // what columns are named after where no schema names them
 	Extract   Extract
 	Schema    *schemas.Schema // columns of the results; nil: a run infers them
+	Files     *Files          // where uploaded files are stored; nil: nowhere
 	Outputs   []Output
 }
 
@@ -129,7 +130,8 @@ type Output struct {
 	// nil for all columns.
 	Select []schemas.Source
 	// Explode is set for child outputs only: it is the source of the list column, of whose
-	// elements each is a row of the child output. See Definition.Explode.
+	// elements each is a row of the child output, or the source of uploaded files
+	// (HasFileRows). See Definition.Explode.
 	Explode schemas.Source
 }
 
@@ -196,6 +198,7 @@ func (o Output) Lasting() bool {
 func (d *Definition) Fingerprint() (string, error) {
 	reads := *d
 	reads.File, reads.Outputs, reads.Forms, reads.Exclude, reads.State, reads.StateS3 = "", nil, nil, nil, "", nil
+	reads.Files = nil
 	reads.Source.Requests, reads.Source.Key, reads.Source.API = Requests{}, transport.Secret{}, ""
 	e := &reads.Extract
 	e.From, e.To, e.Window, e.Incremental, e.Lookback, e.Verify = time.Time{}, time.Time{}, extract.Period{}, false, 0, false

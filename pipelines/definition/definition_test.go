@@ -107,6 +107,13 @@ schema:
   columns:
     - {name: id, from: result_id, type: int64}
     - {name: price, from: "item:4", type: "decimal(12,2)", on_error: set_null, label: "Price\nin €"}
+files:
+  path: s3://bucket/files/{form}/
+  s3: {region: eu-west-1}
+  max_bytes: 50MB
+  concurrency: 2
+  hosts: [files.example.com]
+  keep_deleted: true
 load:
   - path: out/{form}/
     format: csv
@@ -164,6 +171,9 @@ func TestFullDefinition(t *testing.T) {
 				},
 			},
 		},
+		Files: &Files{
+			Path: "s3://bucket/files/{form}/", S3: &S3{Region: "eu-west-1"}, MaxBytes: 50_000_000, Concurrency: 2, Hosts: []string{"files.example.com"}, KeepDeleted: true,
+		},
 		Outputs: []Output{
 			{Path: filepath.Join(dir, "pipelines", "out", "{form}") + "/", Format: "csv", Compression: "gzip", Profile: "excel", Partition: PartitionMonth},
 			{
@@ -175,6 +185,9 @@ func TestFullDefinition(t *testing.T) {
 				},
 			},
 		},
+	}
+	if err := want.Explode(); err != nil { // the lists of files
+		t.Fatal(err)
 	}
 	if !reflect.DeepEqual(d, want) {
 		t.Errorf("got  %+v\nwant %+v", d, want)

@@ -16,7 +16,7 @@ import (
 // notRead are the parts of a definition that have no part in which rows are
 // read. Whatever else a definition has, or gets one day, is in its fingerprint.
 var notRead = []string{
-	"File", "Forms", "Exclude", "State", "StateS3", "Outputs", "Source.Key", "Source.Requests",
+	"File", "Forms", "Exclude", "State", "StateS3", "Outputs", "Files", "Source.Key", "Source.Requests",
 	"Extract.From", "Extract.To", "Extract.Window", "Extract.Incremental", "Extract.Lookback", "Extract.Changes",
 	"Variables", "Given", "Extract.Verify", "Source.API",
 }
@@ -94,6 +94,9 @@ func change(t *testing.T, v reflect.Value, path string) {
 		return
 	case *definition.S3:
 		v.Set(reflect.ValueOf(&definition.S3{Region: "another"}))
+		return
+	case *definition.Files:
+		v.Set(reflect.ValueOf(&definition.Files{Path: "another/"}))
 		return
 	case *schemas.Schema:
 		v.Set(reflect.ValueOf(&schemas.Schema{Name: "another"}))

@@ -117,7 +117,7 @@ func TestJSONSchemaRefusesWhatIsWrong(t *testing.T) {
 		"a placeholder in a schema", "an empty table", "a table without the id", "an id as text",
 		"a glob, one path of two", "second child's path is taken", "s3 endpoint with a query", "s3 endpoint with a fragment",
 		"several forms, one path", "a glob, one path", "incremental file", "partition over a column dt",
-		"child's path is taken", "a list's table is taken", "child of no name for a path", "child of a placeholder",
+		"child's path is taken", "a list's table is taken", "child of no name for a path", "files over an output", "files from an address", "child of a placeholder",
 	}
 	refused := 0
 	for _, c := range slices.Concat(badTop(), badSource(), badExtract(), badSchema(), badLoad()) {

@@ -119,6 +119,7 @@ type reader struct {
 	dir     string
 	def     *Definition
 	outputs []placedOutput
+	files   placedOutput // the folder of uploaded files
 	// expansions are the values of the file that had references, except api_key and other
 	// secrets.
 	expansions []expandedValue
@@ -146,6 +147,7 @@ func (r *reader) root(v value) {
 		optional("extract", r.readExtract),
 		optional("schema", func(v value) { schema = v; r.readSchema(v) }),
 		optional("columns", func(v value) { r.readColumns(v, schema) }),
+		optional("files", r.readFiles),
 		required("load", r.readLoad),
 	)
 	if r.o.State != "" && !values["state"].Given() {

@@ -236,13 +236,22 @@ func (d *Definition) exploded() []schemas.Column {
 	return slices.DeleteFunc(slices.Clone(d.Schema.Columns), func(c schemas.Column) bool { return !c.Explode })
 }
 
-// Explode adds the child outputs that the schema asks for to Outputs: behind the other outputs,
-// in the order of these and of the columns. Calling Explode again replaces the child outputs.
-// Load calls it for a definition that it reads. The error is a *Fault.
+// children returns the lists that have child outputs: the exploded columns, and uploaded files.
+func (d *Definition) children() []schemas.Column {
+	lists := d.exploded()
+	if d.Files != nil && d.Files.Table == "" {
+		lists = append(lists, schemas.Column{Name: load.FilesTable, From: filesSource()})
+	}
+	return lists
+}
+
+// Explode adds the child outputs that the schema and files: ask for to Outputs: behind the other
+// outputs, in the order of these and of the columns. Calling Explode again replaces the child
+// outputs. Load calls it for a definition that it reads. The error is a *Fault.
 func (d *Definition) Explode() error {
 	d.Outputs = slices.DeleteFunc(d.Outputs, Output.Exploded)
 	for _, out := range slices.Clone(d.Outputs) {
-		for _, c := range d.exploded() {
+		for _, c := range d.children() {
 			if out.Database != nil {
 				continue
 			}
@@ -252,6 +261,11 @@ func (d *Definition) Explode() error {
 			}
 			d.Outputs = append(d.Outputs, child)
 		}
+	}
+	if d.Files != nil && d.Files.Table != "" {
+		d.Outputs = append(d.Outputs, Output{
+			Path: d.Files.Table, S3: d.Files.S3, Format: "csv", Profile: "strict", Partition: PartitionNone, NoCodebook: true, NoManifest: true, Explode: filesSource(),
+		})
 	}
 	return nil
 }

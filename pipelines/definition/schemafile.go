@@ -148,7 +148,7 @@ func (r *schemaReader) readColumn(v value) {
 	nullable := true
 	keys := v.Section(
 		required("name", intoText(&c.Name)),
-		required("from", intoParsed(&c.From, schemas.ParseSource, "write "+schemas.KnownSources)),
+		required("from", intoParsed(&c.From, parseSource, "write "+schemas.KnownSources)),
 		required("type", intoParsed(&c.Type, schemas.ParseType, "write a type such as string, int64, decimal(12,2) or list<string>")),
 		optional("nullable", intoBoolean(&nullable)),
 		optional("on_error", intoOneOf(&c.OnError, schemas.OnErrorReject, schemas.OnErrorFail, schemas.OnErrorSetNull)),
@@ -219,4 +219,13 @@ func (r *schemaReader) readKey(dir string, secrets *Secrets) {
 	if err != nil {
 		hmacKey.fail(v, r.columns[first].keys["pii"], ref, err)
 	}
+}
+
+// parseSource reads the source of a column that a schema may have.
+func parseSource(text string) (schemas.Source, error) {
+	from, err := schemas.ParseSource(text)
+	if err == nil && from.Kind == schemas.FromFile {
+		return from, errors.New("this is a source of the list of uploaded files alone")
+	}
+	return from, err
 }

@@ -103,6 +103,12 @@ func (e *encoding) object(w io.Writer, columns []schemas.Column, span fmt.String
 func (e *encoding) each(ctx context.Context, columns []schemas.Column, windows []*reading.Window, visit func(arrow.RecordBatch) error) error {
 	schema := schemas.ArrowSchema(columns)
 	for _, w := range windows {
+		if e.out.HasFileRows() {
+			if err := e.job.Files.Rows(ctx, e.snapshot, w, schema, visit); err != nil {
+				return err
+			}
+			continue
+		}
 		err := e.snapshot.Rows(ctx, w, func(b arrow.RecordBatch) error {
 			if ctx.Err() != nil {
 				return context.Cause(ctx)

@@ -31,6 +31,9 @@ const (
 func ChildColumns(columns []schemas.Column, list schemas.Source) ([]schemas.Column, error) {
 	s := schemas.Schema{Columns: columns}
 	id, of := s.Find(schemas.Source{Kind: schemas.FromResultID}), s.Find(list)
+	if list.Kind == schemas.FromFile && id >= 0 {
+		return fileColumns(columns[id]), nil
+	}
 	if id < 0 || of < 0 || columns[of].Type.Elem == nil {
 		return nil, fmt.Errorf("the columns have no list from %s and result id to explode it", list) // a bug: schemas are validated
 	}
@@ -42,6 +45,20 @@ func ChildColumns(columns []schemas.Column, list schemas.Source) ([]schemas.Colu
 	unique.Name(element.Name)
 	position := schemas.Column{Name: unique.Name(positionName), From: list, Type: schemas.Type{Kind: schemas.Int64}}
 	return []schemas.Column{columns[id], position, element}, nil
+}
+
+// fileColumns returns the columns of the output that lists uploaded files, each of which is a row.
+// id is the column of the result's id.
+func fileColumns(id schemas.Column) []schemas.Column {
+	var unique schemas.Uniquer
+	unique.Name(id.Name)
+	column := func(name string, kind schemas.TypeKind) schemas.Column {
+		return schemas.Column{Name: unique.Name(name), From: schemas.Source{Kind: schemas.FromFile, ID: name}, Type: schemas.Type{Kind: kind}}
+	}
+	return []schemas.Column{
+		id, column("item", schemas.String), column("n", schemas.Int64), column("name", schemas.String), column("type", schemas.String),
+		column("bytes", schemas.Int64), column("sha256", schemas.String), column("path", schemas.String), column("status", schemas.String),
+	}
 }
 
 // elements returns a child's manifest without the column of positions. That

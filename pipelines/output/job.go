@@ -7,9 +7,13 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/apache/arrow-go/v18/arrow"
+
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/idset"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/reading"
+	"github.com/formetl/formetl/pipelines/reconcile"
 )
 
 // Job holds what all outputs of a form's run have in common.
@@ -26,6 +30,16 @@ type Job struct {
 	Encoders reading.Slots        // limits how many objects are encoded at once
 	Requests func() load.Requests // requests sent for the form so far
 	Drift    func(what string)    // adds a change of the form to the report
+	Files    Files                // what became of uploaded files; nil if they are not stored
+}
+
+// Files tells what became of the uploaded files of a run's results.
+type Files interface {
+	// Rows calls visit with the rows of the files of a window's results, in the order of the
+	// results. The schema is that of ChildColumns. A batch is valid only during the call.
+	Rows(ctx context.Context, s *reconcile.Snapshot, w *reading.Window, schema *arrow.Schema, visit func(arrow.RecordBatch) error) error
+	// Unfetched returns the results with files that the next run is to ask for again.
+	Unfetched() idset.Set
 }
 
 // These are the points of a run at which Job.At is called, besides the steps of commits.

@@ -181,6 +181,7 @@ func (p *place) prepare(ctx context.Context, part *outputPart, columns []schemas
 			made.IDs = idset.Sum(idset.Encode(ids))
 		}
 		made.MinID, made.MaxID = ids.Min(), ids.Max()
+		made.Unfetched = p.out.HasFileRows() && p.out.Dataset() && ids.Intersects(p.job.Files.Unfetched())
 	}
 	part.prepared = &load.PreparedPart{Part: made, Prepared: prepared}
 	return nil

@@ -64,8 +64,11 @@ func (o *table) open(ctx context.Context) (err error) {
 	return nil
 }
 
-// explodes tells whether the schema explodes a list that the last load did not explode.
+// explodes tells whether the definition asks for a list that the last load did not write.
 func (o *table) explodes() bool {
+	if o.job.Def.Files != nil && !o.manifest.Files {
+		return true
+	}
 	if o.job.Def.Schema == nil {
 		return false
 	}
@@ -100,9 +103,13 @@ func (o *table) fit(ctx context.Context) error {
 // rows returns the rows of the results in the windows of parts, and the rows of each exploded
 // list.
 func (o *table) rows(columns []schemas.Column, parts []*outputPart) (all []load.TableRows, err error) {
-	of := func(list string, columns []schemas.Column, e encoding) load.TableRows {
+	of := func(list string, key, columns []schemas.Column, e encoding) load.TableRows {
+		within := make([]string, len(key))
+		for i, c := range key {
+			within[i] = c.Name
+		}
 		return load.TableRows{
-			List: list, Columns: manifestColumns(columns, schemas.HMACKey{}), Schema: schemas.ArrowSchema(columns),
+			List: list, Key: within, Columns: manifestColumns(columns, schemas.HMACKey{}), Schema: schemas.ArrowSchema(columns),
 			Each: func(ctx context.Context, visit func(arrow.RecordBatch) error) error {
 				for _, p := range parts {
 					err := e.each(ctx, columns, p.windows, visit)
@@ -114,7 +121,7 @@ func (o *table) rows(columns []schemas.Column, parts []*outputPart) (all []load.
 			},
 		}
 	}
-	all = append(all, of("", columns, o.encoding))
+	all = append(all, of("", nil, columns, o.encoding))
 	for _, c := range columns {
 		if !c.Explode {
 			continue
@@ -125,7 +132,16 @@ func (o *table) rows(columns []schemas.Column, parts []*outputPart) (all []load.
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, of(c.Name, elements, child))
+		all = append(all, of(c.Name, elements[positionAt:positionAt+1], elements, child))
+	}
+	if o.job.Def.Files != nil {
+		child := o.encoding
+		child.out = definition.FileRows(child.out)
+		files, err := ChildColumns(columns, child.out.Explode)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, of(load.FilesTable, files[1:3], files, child)) // item and n
 	}
 	return all, nil
 }
@@ -155,6 +171,7 @@ func (o *table) stage(ctx context.Context, s *reconcile.Snapshot) error {
 		if part.IDs = p.ids(); part.Rows > 0 {
 			part.MinID, part.MaxID = part.IDs.Min(), part.IDs.Max()
 		}
+		part.Unfetched = o.job.Files != nil && part.IDs.Intersects(o.job.Files.Unfetched())
 		if part.Letters, err = o.letters(p); err != nil {
 			return err
 		}
@@ -174,6 +191,7 @@ func (o *table) stage(ctx context.Context, s *reconcile.Snapshot) error {
 	}
 	l.Replaced = idset.Union(sets...)
 	l.Manifest = o.wholeManifest(columns, kept, fresh)
+	l.Manifest.Files = o.job.Def.Files != nil
 	o.describe(&l, stats.Seen)
 	o.load, o.staging = l, o.report
 	o.staging.holds(&l.Manifest)

@@ -136,13 +136,23 @@ func (s *stale) add(p load.Part) {
 	}
 }
 
-// staleBefore returns what is stale whatever the service named: damaged parts. If too much changed
+// staleBefore returns what is stale whatever the service named: damaged parts, and those of results
+// whose uploaded files could not be fetched. If too much changed
 // to know which parts are stale, it returns all parts of which that is not known.
 func (c *Reconciler) staleBefore(ctx context.Context) (s stale) {
 	for _, d := range c.Parts.Datasets() {
 		for _, p := range d.Damaged {
 			c.Reader.Log.LogAttrs(ctx, slog.LevelWarn, "a part is missing or has another size; it is made again", slog.String("part", p.Path))
 			s.add(p)
+		}
+		if d.Manifest == nil {
+			continue
+		}
+		for _, p := range d.Manifest.Parts {
+			if p.Unfetched {
+				c.Reader.Log.LogAttrs(ctx, slog.LevelInfo, "uploaded files of a part could not be fetched; they are asked for again", slog.String("part", p.Path))
+				s.add(p)
+			}
 		}
 	}
 	if c.Changes == nil || !c.Changes.UndatedStale { // which AllStale implies

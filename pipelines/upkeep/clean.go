@@ -40,7 +40,13 @@ func Clean(ctx context.Context, def *definition.Definition, o pipelines.Options,
 	o = o.WithDefaults()
 	c := &cleaner{def: def, o: o, how: how, visited: map[string]bool{}}
 	forms, failed, err := eachForm(ctx, def, o, func(form string) error {
-		return eachOutput(ctx, def, o, form, func(out definition.Output, at output.Location) error { return c.output(ctx, out, at) })
+		all := *def
+		if def.Files != nil { // in their folder lies what was staged of them
+			files := def.Files.Output()
+			files.NoCodebook = true
+			all.Outputs = append(slices.Clone(def.Outputs), files)
+		}
+		return eachOutput(ctx, &all, o, form, func(out definition.Output, at output.Location) error { return c.output(ctx, out, at) })
 	})
 	if err != nil {
 		return &c.report, err

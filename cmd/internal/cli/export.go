@@ -40,6 +40,7 @@ type exportFlags struct {
 	extract                      definition.Extract
 	window, names, schema, state string
 	forms                        []string
+	files                        string
 	noVerify, strict, fresh      bool
 }
 
@@ -88,6 +89,7 @@ A file that formetl did not write is overwritten only with --force.`,
 	set.StringVar(&f.window, "window", "auto", "size of the windows of time: auto, or 15m 6h 1d 7d 1mo")
 	set.StringVar(&f.extract.View, "view", "", "id of a Results View")
 	set.StringVar(&f.extract.CustomLabels, "custom-labels", "", "id of a set of custom labels")
+	set.StringVar(&f.files, "files", "", "also download uploaded files into this folder, or s3://bucket/prefix/, with a list: files.csv")
 	set.StringVar(&f.schema, "schema", "", "schema file with the columns and their types")
 	set.StringVar(&f.state, "state", "", "folder of budgets and checkpoints, or s3://bucket/prefix/ (default: formetl/ in your cache folder)")
 	set.BoolVar(&f.fresh, "fresh", false, "read everything again, also what an export that ended early had read within the last hour")
@@ -116,7 +118,7 @@ func export(ctx context.Context, p *process, f exportFlags) error {
 	if zone := def.Source.Zone.String(); f.service.NamesNoZone(p.lookup) && (zone == "UTC" || zone == "Etc/UTC") { // most servers have UTC as their zone
 		p.log.Tell(slog.LevelWarn, "note: times are taken for UTC, this machine's zone; if the account has another, they are off by hours: give --timezone")
 	}
-	claim, err := takeOutput(ctx, def, options, f.output.force)
+	taken, err := takeOutputs(ctx, def, options, f.output.force)
 	if err != nil {
 		return err
 	}
@@ -125,7 +127,7 @@ func export(ctx context.Context, p *process, f exportFlags) error {
 		err = f.watch.prepare(p, bar, &options)
 	}
 	if err != nil {
-		return errors.Join(err, claim.End(context.WithoutCancel(ctx), nil))
+		return errors.Join(err, taken.End(context.WithoutCancel(ctx), nil))
 	}
 	stop := bar.Start(ctx, options.Logger, options.Now(), p.ticks)
 	quiet := time.AfterFunc(time.Second, func() { f.tellWait(p, def, bar) })
@@ -138,7 +140,7 @@ func export(ctx context.Context, p *process, f exportFlags) error {
 	}
 	console.SetExitCodes(report, err)
 	p.resumable = console.Resumable("for an hour", report)
-	if err = errors.Join(err, claim.End(context.WithoutCancel(ctx), report), f.watch.write(ctx, p, report)); err != nil || gone {
+	if err = errors.Join(err, taken.End(context.WithoutCancel(ctx), report), f.watch.write(ctx, p, report)); err != nil || gone {
 		return err
 	}
 	p.log.Summarize(report, f.service.NamesNoZone(p.lookup))
@@ -220,6 +222,7 @@ func (f *exportFlags) definition(ctx context.Context, p *process) (*definition.D
 			return nil, err
 		}
 	}
+	f.output.filesOnS3 = definition.OnS3(f.files)
 	out, err := f.output.output()
 	if err != nil {
 		return nil, err
@@ -228,7 +231,35 @@ func (f *exportFlags) definition(ctx context.Context, p *process) (*definition.D
 		return nil, err
 	}
 	def.Outputs = []definition.Output{out}
+	if f.files != "" {
+		if def.Files, err = f.folder(def); err != nil {
+			return nil, err
+		}
+	}
 	return def, def.Explode()
+}
+
+// folder returns the folder that --files names.
+func (f *exportFlags) folder(def *definition.Definition) (*definition.Files, error) {
+	files := &definition.Files{Path: f.files, MaxBytes: definition.DefaultMaxFile, Concurrency: def.Source.Requests.Concurrency}
+	switch {
+	case f.limit > 0:
+		return nil, console.Usagef("--limit is for a quick look at results; --files downloads the files of all of them: give one of the two")
+	case strings.Contains(f.files, "://"):
+		if !definition.OnS3(f.files) {
+			return nil, console.Usagef("--files %s: give a folder or s3://bucket/prefix/", f.files)
+		}
+		files.S3 = &f.output.s3
+	default:
+		local, err := filepath.Abs(f.files)
+		if err != nil {
+			return nil, err
+		}
+		files.Path = filepath.ToSlash(local)
+	}
+	files.Path = strings.TrimSuffix(files.Path, "/") + "/"
+	files.Table = files.Path + "files.csv"
+	return files, nil
 }
 
 // search returns the search of the service that --where and --match ask for.
@@ -276,6 +307,7 @@ type outputFlags struct {
 	path, format                     string
 	excel, codebook, manifest, force bool
 	s3                               definition.S3
+	filesOnS3                        bool // the --s3 flags are for --files
 }
 
 func (f *outputFlags) register(set *pflag.FlagSet) {
@@ -348,7 +380,7 @@ func (f *outputFlags) checkPath() error {
 	bucket, key, _ := strings.Cut(rest, "/")
 	forS3 := f.s3.Endpoint != "" || f.s3.Region != "" || f.s3.PathStyle
 	switch {
-	case forS3 && !definition.OnS3(f.path):
+	case forS3 && !definition.OnS3(f.path) && !f.filesOnS3:
 		return errors.New("the --s3 flags are for -o s3://bucket/path")
 	case f.s3.Endpoint != "" && !definition.IsEndpoint(f.s3.Endpoint):
 		return errors.New("--s3-endpoint: give an address such as https://s3.example.com or http://127.0.0.1:9000; credentials come from the environment")

@@ -27,7 +27,7 @@ import (
 
 // foreign returns the error for a file that no export wrote, or that was changed since.
 func foreign(path string) error {
-	return &console.CodeError{Code: console.ExitCantCreate, Err: fmt.Errorf("-o %s is there, and formetl did not write it as it is: give --force to overwrite it, or another name", path)}
+	return &console.CodeError{Code: console.ExitCantCreate, Err: fmt.Errorf("%s is there, and formetl did not write it as it is: give --force to overwrite it, or another name", path)}
 }
 
 // record is what the state folder remembers of the file at a path.
@@ -110,11 +110,26 @@ func (c *claim) put(ctx context.Context, r record) error {
 	return c.state.Fail(err)
 }
 
-// takeOutput claims the file of the definition's first output. Without force, it refuses a file
-// that formetl did not write. For a file in a bucket the claim is nil: its metadata say who wrote
-// it, so it needs no record.
-func takeOutput(ctx context.Context, def *definition.Definition, o pipelines.Options, force bool) (*claim, error) {
-	out := def.Outputs[0]
+// claims are the claims of an export's files.
+type claims []*claim
+
+// takeOutputs claims the files of the definition's outputs. Without force, it refuses files that
+// formetl did not write. For a file in a bucket there is no claim: its metadata say who wrote it,
+// so it needs no record.
+func takeOutputs(ctx context.Context, def *definition.Definition, o pipelines.Options, force bool) (taken claims, err error) {
+	for _, out := range def.Outputs {
+		c, err := takeOutput(ctx, def, o, out, force)
+		if err != nil {
+			return nil, errors.Join(err, taken.End(context.WithoutCancel(ctx), nil))
+		}
+		if c != nil {
+			taken = append(taken, c)
+		}
+	}
+	return taken, nil
+}
+
+func takeOutput(ctx context.Context, def *definition.Definition, o pipelines.Options, out definition.Output, force bool) (*claim, error) {
 	switch {
 	case out.Path == definition.StdoutPath, force && strings.Contains(out.Path, "://"):
 		return nil, nil //nolint:nilnil // nothing is to be claimed
@@ -151,17 +166,19 @@ func checkMarked(ctx context.Context, out definition.Output, o pipelines.Options
 	return err
 }
 
-// End replaces the record of the claimed file in the state folder: by what the export wrote, or by
-// the record from before if the export did not write the file. On a nil claim it does nothing.
-func (c *claim) End(ctx context.Context, r *pipelines.Report) error {
-	if c == nil {
-		return nil
-	}
-	last := c.before
-	if r != nil && len(r.Forms) == 1 && len(r.Forms[0].Outputs) == 1 {
-		if out := r.Forms[0].Outputs[0]; out.SHA256 != "" {
-			last = record{Path: c.before.Path, Size: out.Bytes, SHA256: out.SHA256}
+// End replaces the records of the claimed files in the state folder: by what the export wrote, or
+// by the record from before where the export did not write the file.
+func (taken claims) End(ctx context.Context, r *pipelines.Report) (err error) {
+	for _, c := range taken {
+		last := c.before
+		if r != nil && len(r.Forms) == 1 {
+			for _, out := range r.Forms[0].Outputs {
+				if out.Path == c.before.Path && out.SHA256 != "" {
+					last = record{Path: c.before.Path, Size: out.Bytes, SHA256: out.SHA256}
+				}
+			}
 		}
+		err = errors.Join(err, c.put(ctx, last))
 	}
-	return c.put(ctx, last)
+	return err
 }

@@ -86,15 +86,15 @@ func wrote(t *testing.T, c *claim) {
 	if err := os.WriteFile(c.before.Path, []byte(own), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	out := output.Report{Bytes: int64(len(own)), SHA256: sumOf(own)}
-	if err := c.End(t.Context(), &pipelines.Report{Forms: []*pipelines.FormReport{{Outputs: []output.Report{out}}}}); err != nil {
+	out := output.Report{Path: c.before.Path, Bytes: int64(len(own)), SHA256: sumOf(own)}
+	if err := (claims{c}).End(t.Context(), &pipelines.Report{Forms: []*pipelines.FormReport{{Outputs: []output.Report{out}}}}); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func endFailed(t *testing.T, c *claim) {
 	t.Helper()
-	if err := c.End(t.Context(), nil); err != nil {
+	if err := (claims{c}).End(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -80,6 +80,7 @@ func topics() []topic {
 		{"recovery", "runs that ended early, parts that are gone", pipelines.Docs, "recovery.md"},
 		{"exit-codes", "each code, and what a scheduler should do", pipelines.Docs, "exit-codes.md"},
 		{"rejects", "results that do not fit their schema", pipelines.Docs, "rejects.md"},
+		{"files", "uploaded files", pipelines.Docs, "files.md"},
 		{"codebook", "what describes the columns", pipelines.Docs, "codebook.md"},
 		{"reports", "reports, metrics and logs", pipelines.Docs, "reports.md"},
 		{"schemas", "columns, types, lists", schemas.Docs, "README.md"},

@@ -33,8 +33,11 @@ func LogForm(ctx context.Context, log *slog.Logger, f *pipelines.FormReport) {
 	attrs := []slog.Attr{
 		slog.Int("windows", f.Windows), slog.Int64("rows", f.Rows), slog.Int64("rejected", f.Rejected),
 		slog.Int64("undated", f.Undated), slog.String("verified", VerifiedWord(f)), slog.Int("exit_code", f.ExitCode),
-		slog.String("outcome", Outcome(f.ExitCode, Begun(f))), slog.Int64("requests", f.Requests.Results+f.Requests.Count),
+		slog.String("outcome", Outcome(f.ExitCode, Begun(f))), slog.Int64("requests", f.Requests.All()-f.Requests.Retries),
 		slog.Int64("retries", f.Requests.Retries), slog.Duration("duration", f.EndedAt.Sub(f.StartedAt).Round(time.Millisecond)),
+	}
+	if f.Files != nil {
+		attrs = append(attrs, slog.Any("files", f.Files.Files), slog.Int64("files_fetched", f.Files.Fetched), slog.Int64("files_removed", f.Files.Removed))
 	}
 	if f.Verified != nil && f.Verified.Unproven != "" {
 		attrs = append(attrs, slog.String("unproven", f.Verified.Unproven))
@@ -164,6 +167,13 @@ func (l *Log) Summarize(r *pipelines.Report, machinesZone bool) {
 			}
 			l.Tell(slog.LevelInfo, fmt.Sprintf("%s: %s to %s (%s)", f.Form, Plural(out.Rows, what), place, Size(out.Bytes)),
 				slog.String("form", f.Form), slog.Int64("rows", out.Rows), slog.String("path", out.Path), slog.Int64("bytes", out.Bytes))
+		}
+		if f.Files != nil {
+			level := slog.LevelInfo
+			if f.Files.Others() > 0 {
+				level = slog.LevelWarn
+			}
+			l.Tell(level, fmt.Sprintf("%s: %s in %s (%s)", f.Form, f.Files, f.Files.Path, Size(f.Files.Bytes)), slog.String("form", f.Form), slog.Any("files", f.Files.Files), slog.String("path", f.Files.Path))
 		}
 		l.Tell(slog.LevelInfo, f.Form+": "+strings.Join(remarks(f, machinesZone), "; "))
 		for _, d := range f.Drift {

@@ -1,0 +1,443 @@
+// Package uploads stores the files that people uploaded with their answers, and tells what became
+// of each: the rows of the child output "files".
+//
+// The files of a definition lie in one folder, that of files:. Each is fetched once, and appears
+// in its place whole. What became of the files of a result stands in a small object beside them,
+// the entry of the result, which is written when all its files are settled. So the folder itself
+// tells what is still to be fetched, also after a run that was killed, and rows are made from
+// the entries.
+//
+// Links are text that people and the service wrote. Package transport decides where they may lead
+// (transport.FileCall), and safeName what a file may be called.
+//
+// Begin reading with Folder.Fetch.
+package uploads
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"path"
+	"strconv"
+	"strings"
+	"sync"
+	"unicode"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/transport"
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/idset"
+	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/output"
+	"github.com/formetl/formetl/pipelines/reconcile"
+	"github.com/formetl/formetl/schemas"
+)
+
+// Folder is the folder with the uploaded files of one form.
+type Folder struct {
+	def     *definition.Files
+	job     *output.Job
+	client  extract.Client
+	dest    load.Destination
+	lease   load.Lease
+	items   map[schemas.Source]bool // columns whose files are fetched; nil: all
+	entries idset.Set               // results that have an entry
+
+	mu        sync.Mutex
+	report    Report
+	failing   idset.Builder // results with files to ask for again
+	unfetched idset.Set     // the same, once Fetch has ended
+	failed    int           // files in a row that could not be had and that earlier runs did not fail to fetch
+}
+
+// Report says what became of the uploaded files of the results that a run read.
+type Report struct {
+	Path    string                         `json:"path"`
+	Files   map[transport.FileStatus]int64 `json:"status"`  // by what became of them
+	Bytes   int64                          `json:"bytes"`   // of the stored ones
+	Fetched int64                          `json:"fetched"` // files that this run asked the service for
+	Removed int64                          `json:"removed"` // files of results that are deleted or have other files now
+}
+
+// Others returns how many files are not stored.
+func (r *Report) Others() (n int64) {
+	for status, files := range r.Files {
+		if status != transport.FileStored {
+			n += files
+		}
+	}
+	return n
+}
+
+// entriesFolder begins the names of the entries of results.
+const entriesFolder = load.ControlFolder + "/files/"
+
+// entry says what became of the files of a result.
+type entry struct {
+	// Updated is the result's date_update when its files were fetched, as text. A result
+	// that was edited since may have other files under the same links.
+	Updated string `json:"date_update"`
+	Files   []file `json:"files"`
+}
+
+// file is an uploaded file and what became of it.
+type file struct {
+	Item   string               `json:"item"` // the item's id
+	N      int                  `json:"n"`    // which value of the item it is, from 1
+	Link   string               `json:"link"`
+	Name   string               `json:"name"` // the link's last element, made safe
+	Status transport.FileStatus `json:"status"`
+	Type   string               `json:"type,omitempty"`
+	// Path, Bytes and SHA256 are of a stored file alone. Path is relative to the folder.
+	Path   string `json:"path,omitempty"`
+	Bytes  int64  `json:"bytes,omitempty"`
+	SHA256 string `json:"sha256,omitempty"`
+	Failed int    `json:"failed,omitempty"` // runs that could not fetch it
+}
+
+// again tells whether a file is to be asked for again although the result was not edited.
+func (is file) again(full bool) bool {
+	if full {
+		return is.Status != transport.FileStored
+	}
+	return is.Status == transport.FileFailed && is.Failed < mostTries
+}
+
+// mostTries is in how many runs a file may fail before it is given up until its result is edited
+// or all results are read anew (--full).
+const mostTries = 5
+
+// Open opens the folder of a form's files and takes its lease, so that one run at a time writes
+// there. The caller closes it.
+func Open(ctx context.Context, job *output.Job, client extract.Client) (_ *Folder, err error) {
+	f := &Folder{def: job.Def.Files, job: job, client: client, report: Report{Files: map[transport.FileStatus]int64{}}}
+	for _, out := range job.Def.Outputs {
+		if out.Exploded() {
+			continue
+		}
+		if out.Select == nil {
+			f.items = nil
+			break
+		}
+		for _, from := range out.Select {
+			if f.items == nil {
+				f.items = map[schemas.Source]bool{}
+			}
+			f.items[from] = true
+		}
+	}
+	if f.report.Path, err = definition.ExpandPath(f.def.Path, job.Def.PathValues(job.Form, job.RunID)); err != nil {
+		return nil, err
+	}
+	if f.dest, err = job.BuiltIn.Open(ctx, f.report.Path, f.def.Output()); err != nil {
+		return nil, err
+	}
+	if f.lease, err = f.dest.Acquire(ctx, "", job.Holder()); err != nil {
+		return nil, err
+	}
+	if err := f.look(ctx); err != nil {
+		return nil, errors.Join(err, f.Close(context.WithoutCancel(ctx)))
+	}
+	return f, nil
+}
+
+// look finds out which results have entries. It removes what dead runs had staged.
+func (f *Folder) look(ctx context.Context) error {
+	left, err := f.dest.Staged(ctx)
+	if err != nil {
+		return err
+	}
+	for _, l := range left {
+		if l.Run == "" { // another program's, or one of a run that is just beginning
+			continue
+		}
+		if err := f.dest.Abort(ctx, load.Prepared{Name: l.Name, Staged: l.Staged}); err != nil {
+			return err
+		}
+	}
+	objects, err := f.dest.List(ctx, entriesFolder)
+	if err != nil {
+		return err
+	}
+	var ids idset.Builder
+	for _, o := range objects {
+		id, err := strconv.ParseInt(strings.TrimSuffix(path.Base(o.Name), ".json"), 10, 64)
+		if err == nil {
+			ids.Add(id)
+		}
+	}
+	f.entries = ids.Set()
+	return nil
+}
+
+// Close gives the lease back.
+func (f *Folder) Close(ctx context.Context) error { return f.lease.Release(ctx) }
+
+// Unfetched returns the results with files that the next run is to ask for again: they failed, and
+// not for the last time.
+func (f *Folder) Unfetched() idset.Set { return f.unfetched }
+
+// Results returns the ids of the results that have files, or had some when the folder was opened.
+func (f *Folder) Results() idset.Set { return f.entries }
+
+// Report returns what became of the files.
+func (f *Folder) Report() *Report { return &f.report }
+
+// Fetch fetches the files of the snapshot's results that are not stored yet, and removes those of
+// results in deleted, unless the definition keeps them. It ends early, with an error that tells
+// to run again, if the service is away or the budget is used up: what was fetched is kept.
+func (f *Folder) Fetch(ctx context.Context, s *reconcile.Snapshot, deleted idset.Set) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	var watching sync.WaitGroup
+	defer watching.Wait()
+	defer cancel(nil)
+	watching.Go(func() {
+		select {
+		case <-f.lease.Lost():
+			cancel(&load.HeldError{Path: f.report.Path})
+		case <-ctx.Done():
+		}
+	})
+	for _, w := range s.Windows {
+		err := f.each(ctx, s, w, func(results []result) error {
+			group, fetching := errgroup.WithContext(ctx)
+			group.SetLimit(f.def.Concurrency)
+			for _, r := range results {
+				group.Go(func() error { return f.settle(fetching, r) })
+			}
+			return group.Wait()
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if !f.def.KeepDeleted {
+		for id := range deleted.Intersect(f.entries).All() {
+			if err := f.settle(ctx, result{id: id}); err != nil {
+				return err
+			}
+		}
+	}
+	f.unfetched = f.failing.Set()
+	if n := f.report.Others(); n > 0 && f.job.Def.Extract.Proof {
+		return &definition.Fault{Code: 65, Text: fmt.Sprintf("%d uploaded files are not stored: %s; nothing was committed, because --strict or verify: required asks for all of them", n, f.report.words())}
+	}
+	return nil
+}
+
+// words names how many files are in which state, except for those that are stored.
+func (r *Report) words() string {
+	var words []string
+	for _, status := range []transport.FileStatus{
+		transport.FileMissing, transport.FileForbidden, transport.FileTooLarge, transport.FileChanged, transport.FileRefused, transport.FileFailed,
+	} {
+		if n := r.Files[status]; n > 0 {
+			words = append(words, fmt.Sprintf("%d %s", n, strings.ReplaceAll(string(status), "_", " ")))
+		}
+	}
+	return strings.Join(words, ", ")
+}
+
+// String says what became of the files, in words for people.
+func (r *Report) String() string {
+	text := fmt.Sprintf("%d files stored", r.Files[transport.FileStored])
+	if r.Others() > 0 {
+		text += ", " + r.words()
+	}
+	return text
+}
+
+// settle makes the folder hold the files of a result and no others of it, and writes its entry.
+func (f *Folder) settle(ctx context.Context, r result) error {
+	was, err := f.entry(ctx, r.id)
+	if err != nil {
+		return err
+	}
+	is := entry{Updated: r.updated}
+	same := was.Updated == r.updated && len(was.Files) == len(r.links)
+	for _, l := range r.links {
+		before, known := was.find(l)
+		now := before
+		fetch := !known || was.Updated != r.updated || before.again(f.job.Full)
+		if !fetch && now.Status == transport.FileStored {
+			there, err := f.dest.Stat(ctx, now.Path)
+			if err != nil && !errors.Is(err, load.ErrNotExist) {
+				return err
+			}
+			fetch = err != nil || there.Bytes != now.Bytes
+		}
+		if fetch {
+			if now, err = f.fetch(ctx, r.id, l); err != nil {
+				return err
+			}
+			if now.Status == transport.FileFailed {
+				now.Failed = before.Failed + 1
+			}
+		}
+		same = same && now == before
+		is.Files = append(is.Files, now)
+		if err := f.count(r.id, now, fetch); err != nil {
+			return err
+		}
+	}
+	if same {
+		return nil
+	}
+	for _, old := range was.Files {
+		if old.Path != "" && !is.holds(old.Path) {
+			if err := f.dest.Delete(ctx, old.Path); err != nil {
+				return err
+			}
+			f.mu.Lock()
+			f.report.Removed++
+			f.mu.Unlock()
+		}
+	}
+	if len(is.Files) == 0 {
+		return f.dest.Delete(ctx, entryName(r.id))
+	}
+	data, err := json.Marshal(is)
+	if err != nil {
+		return err
+	}
+	return f.dest.Put(ctx, entryName(r.id), data, load.AnyVersion)
+}
+
+// count adds a file to the report. The error tells that the service gives no files any more.
+func (f *Folder) count(id int64, is file, fetched bool) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if is.again(false) {
+		f.failing.Add(id)
+	}
+	f.report.Files[is.Status]++
+	f.report.Bytes += is.Bytes
+	if fetched {
+		f.report.Fetched++
+	}
+	switch {
+	case is.Status != transport.FileFailed && fetched:
+		f.failed = 0
+	case is.Status == transport.FileFailed && is.Failed == 1:
+		f.failed++
+	}
+	if f.failed < mostFailed {
+		return nil
+	}
+	return &definition.Fault{Code: 75, Text: fmt.Sprintf("%s: the last %d uploaded files could not be fetched: the service is away, or gives no files now; what was fetched is kept, and the next run goes on from there", f.report.Path, f.failed)}
+}
+
+// mostFailed is how many files may fail in a row before the run ends, because the service rather
+// than the files is to blame. Files that failed in an earlier run do not count, so that broken
+// ones do not end every run.
+const mostFailed = 10
+
+// fetch fetches one file and stores it.
+func (f *Folder) fetch(ctx context.Context, id int64, l link) (file, error) {
+	is := file{Item: l.item, N: l.n, Link: l.url.String(), Name: safeName(l.url)}
+	at := fmt.Sprintf("%d/%s-%d-%s", id, safe(l.item), l.n, is.Name)
+	var upload load.Upload
+	defer func() {
+		if upload != nil {
+			_ = upload.Abort() // after Prepare it does nothing
+		}
+	}()
+	got, err := f.client.File(ctx, transport.FileCall{
+		Form: f.job.Form, Link: l.url, Hosts: f.def.Hosts, MaxBytes: f.def.MaxBytes,
+		Begin: func() (_ io.Writer, err error) {
+			if upload != nil {
+				_ = upload.Abort() // of bytes that are void
+			}
+			upload, err = f.dest.Stage(ctx, f.job.RunID, at)
+			return upload, err
+		},
+	})
+	is.Status, is.Type = got.Status, got.Type
+	if err != nil || got.Status != transport.FileStored {
+		if err == nil {
+			f.job.Log.LogAttrs(ctx, slog.LevelInfo, "an uploaded file is not stored", slog.Int64("result", id), slog.String("item", l.item), slog.String("name", is.Name), slog.String("status", string(got.Status)))
+		}
+		return is, err
+	}
+	f.job.At(PointFile)
+	prepared, err := upload.Prepare(ctx)
+	if err != nil {
+		return is, err
+	}
+	prepared.Replace = true
+	is.Path, is.Bytes, is.SHA256 = at, prepared.Bytes, prepared.SHA256
+	if err := f.dest.Commit(ctx, prepared); err != nil {
+		return is, errors.Join(err, load.AbortAll(context.WithoutCancel(ctx), f.dest, prepared))
+	}
+	f.job.At(PointFileStored)
+	return is, nil
+}
+
+// Points of a run at which output.Job.At is called.
+const (
+	PointFile       = "file"        // all bytes of an uploaded file came
+	PointFileStored = "file_stored" // it lies in its place, and the entry of its result does not tell it yet
+)
+
+// entry reads what became of a result's files. It is empty if nothing is known.
+func (f *Folder) entry(ctx context.Context, id int64) (e entry, err error) {
+	if !f.entries.Contains(id) {
+		return e, nil
+	}
+	return f.read(ctx, id)
+}
+
+func (f *Folder) read(ctx context.Context, id int64) (e entry, err error) {
+	data, _, err := f.dest.Get(ctx, entryName(id))
+	if errors.Is(err, load.ErrNotExist) {
+		return e, nil
+	}
+	if err != nil {
+		return e, err
+	}
+	if err := json.Unmarshal(data, &e); err != nil {
+		return entry{}, nil //nolint:nilerr // a damaged entry costs requests, and nothing else
+	}
+	return e, nil
+}
+
+func entryName(id int64) string { return entriesFolder + strconv.FormatInt(id, 10) + ".json" }
+
+// find returns the file of a link.
+func (e entry) find(l link) (file, bool) {
+	for _, is := range e.Files {
+		if is.Item == l.item && is.N == l.n && is.Link == l.url.String() {
+			return is, true
+		}
+	}
+	return file{}, false
+}
+
+// holds tells whether a stored file lies at a path.
+func (e entry) holds(at string) bool {
+	for _, is := range e.Files {
+		if is.Path == at {
+			return true
+		}
+	}
+	return false
+}
+
+// mostName is the most bytes of a file's name: file systems take 255, and the item's id and a
+// number stand before it.
+const mostName = 150
+
+// safe makes a text a part of a name: it keeps letters, digits, dots, hyphens and underscores.
+func safe(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune(".-_", r) {
+			return r
+		}
+		return '_'
+	}, strings.ToValidUTF8(text, "_"))
+}

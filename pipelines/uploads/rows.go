@@ -1,0 +1,197 @@
+package uploads
+
+import (
+	"bytes"
+	"context"
+	"net/url"
+	"path"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/formetl/formetl/extract/page"
+	"github.com/formetl/formetl/extract/transport"
+	"github.com/formetl/formetl/pipelines/reading"
+	"github.com/formetl/formetl/pipelines/reconcile"
+	"github.com/formetl/formetl/schemas"
+)
+
+// result is a result that has links to files, or had some.
+type result struct {
+	id      int64
+	updated string // its date_update as text, "" if that is not read
+	links   []link
+}
+
+// link is a value that is the link of an uploaded file.
+type link struct {
+	item string
+	n    int
+	url  *url.URL
+}
+
+// safeName returns the name of a file: the last element of its link, made safe. A name that is
+// too long loses its middle, and keeps its extension.
+func safeName(u *url.URL) string {
+	name := path.Base(u.EscapedPath())
+	if plain, err := url.PathUnescape(name); err == nil {
+		name = plain
+	}
+	if name = safe(name); len(name) <= mostName {
+		return name
+	}
+	end := len(name) - 20
+	for !utf8.RuneStart(name[end]) {
+		end++
+	}
+	start := mostName - 20
+	for !utf8.RuneStart(name[start]) {
+		start--
+	}
+	return name[:start] + name[end:]
+}
+
+// each calls visit with the results of a window that have links to files, and those that have an
+// entry although they have none any more, batch by batch.
+func (f *Folder) each(ctx context.Context, s *reconcile.Snapshot, w *reading.Window, visit func([]result) error) error {
+	return s.Rows(ctx, w, func(b arrow.RecordBatch) error {
+		links := f.linksIn(b)
+		var results []result
+		ids, updated := columnFrom(b, schemas.Source{Kind: schemas.FromResultID}), columnFrom(b, schemas.Source{Kind: schemas.FromMeta, ID: page.MetaUpdate})
+		if ids == nil { // a schema without the id: nothing to name the files by
+			return nil
+		}
+		for row := range int(b.NumRows()) {
+			id, err := strconv.ParseInt(ids.ValueStr(row), 10, 64)
+			if err != nil || len(links[row]) == 0 && !f.entries.Contains(id) {
+				continue
+			}
+			r := result{id: id, links: links[row]}
+			if updated != nil && updated.IsValid(row) {
+				r.updated = updated.ValueStr(row)
+			}
+			results = append(results, r)
+		}
+		if len(results) == 0 {
+			return nil
+		}
+		return visit(results)
+	})
+}
+
+// linksIn returns the links to files in the rows of a batch, by row, in the order of the columns.
+func (f *Folder) linksIn(b arrow.RecordBatch) map[int][]link {
+	links := map[int][]link{}
+	for i, field := range b.Schema().Fields() {
+		text, _ := field.Metadata.GetValue(schemas.MetaFrom)
+		from, err := schemas.ParseSource(text)
+		if err != nil || from.Kind != schemas.FromItem || f.items != nil && !f.items[from] {
+			continue
+		}
+		add := func(row, n int, value string) {
+			if u, is := transport.FileLink(value); is {
+				links[row] = append(links[row], link{item: from.ID, n: n, url: u})
+			}
+		}
+		switch column := b.Column(i).(type) {
+		case *array.String:
+			if !bytes.Contains(column.ValueBytes(), []byte("/files/")) {
+				continue
+			}
+			for row := range column.Len() {
+				if column.IsValid(row) {
+					add(row, 1, column.Value(row))
+				}
+			}
+		case *array.List:
+			values, ok := column.ListValues().(*array.String)
+			if !ok || !bytes.Contains(values.ValueBytes(), []byte("/files/")) {
+				continue
+			}
+			for row := range column.Len() {
+				start, end := column.ValueOffsets(row)
+				for k := start; k < end && column.IsValid(row); k++ {
+					add(row, int(k-start)+1, values.Value(int(k)))
+				}
+			}
+		}
+	}
+	return links
+}
+
+// columnFrom returns the column of a batch that is filled from a source, or nil.
+func columnFrom(b arrow.RecordBatch, from schemas.Source) arrow.Array {
+	for i, field := range b.Schema().Fields() {
+		if text, _ := field.Metadata.GetValue(schemas.MetaFrom); text == from.String() {
+			return b.Column(i)
+		}
+	}
+	return nil
+}
+
+// readAtOnce is how many entries are read at once to make rows of them.
+const readAtOnce = 16
+
+// Rows calls visit with the rows of files of a window's results, in the order of the results. The
+// schema is that of output.FileColumns. A batch is valid only during the call.
+func (f *Folder) Rows(ctx context.Context, s *reconcile.Snapshot, w *reading.Window, schema *arrow.Schema, visit func(arrow.RecordBatch) error) error {
+	return f.each(ctx, s, w, func(results []result) error {
+		entries := make([]entry, len(results))
+		group, reading := errgroup.WithContext(ctx)
+		group.SetLimit(readAtOnce)
+		for i, r := range results {
+			group.Go(func() (err error) {
+				entries[i], err = f.read(reading, r.id)
+				return err
+			})
+		}
+		if err := group.Wait(); err != nil {
+			return err
+		}
+		b := array.NewRecordBuilder(memory.DefaultAllocator, schema)
+		defer b.Release()
+		for i, r := range results {
+			for _, is := range entries[i].Files {
+				appendRow(b, r.id, is)
+			}
+		}
+		rows := b.NewRecordBatch()
+		defer rows.Release()
+		if rows.NumRows() == 0 {
+			return nil
+		}
+		return visit(rows)
+	})
+}
+
+// appendRow appends a row in the columns of output.FileColumns.
+func appendRow(b *array.RecordBuilder, id int64, is file) {
+	text := func(i int, value string) {
+		if column := b.Field(i).(*array.StringBuilder); value == "" {
+			column.AppendNull()
+		} else {
+			column.Append(value)
+		}
+	}
+	if ids, ok := b.Field(0).(*array.Int64Builder); ok {
+		ids.Append(id)
+	} else {
+		text(0, strconv.FormatInt(id, 10))
+	}
+	text(1, is.Item)
+	b.Field(2).(*array.Int64Builder).Append(int64(is.N))
+	text(3, is.Name)
+	text(4, is.Type)
+	if size := b.Field(5).(*array.Int64Builder); is.Status == transport.FileStored {
+		size.Append(is.Bytes)
+	} else {
+		size.AppendNull()
+	}
+	text(6, is.SHA256)
+	text(7, is.Path)
+	text(8, string(is.Status))
+}
