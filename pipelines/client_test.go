@@ -142,7 +142,7 @@ func TestFormsErrorTellsTheForms(t *testing.T) {
 func TestEachEndsWithTheCause(t *testing.T) {
 	refused, stop := errors.New("refused"), errors.New("stopped")
 	var failed pipelines.FormsError
-	err := failed.Each(t.Context(), []string{"a", "b"}, func(form string) error {
+	err := failed.Each(t.Context(), &definition.Definition{}, []string{"a", "b"}, func(_ *definition.Definition, form string) error {
 		if form == "a" {
 			return refused
 		}
@@ -155,7 +155,7 @@ func TestEachEndsWithTheCause(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		var failed pipelines.FormsError
 		done := 0
-		err := failed.Each(ctx, []string{"a", "b"}, func(form string) error {
+		err := failed.Each(ctx, &definition.Definition{}, []string{"a", "b"}, func(_ *definition.Definition, form string) error {
 			if done++; form == at {
 				cancel(stop)
 				return ctx.Err()

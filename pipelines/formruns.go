@@ -78,8 +78,13 @@ func (r *formRuns) one(ctx context.Context, i int) {
 		*report = r.notBegun(form, r.clash[form])
 	default:
 		r.started.Add(1)
-		var err error
-		if *report, err = runForm(ctx, r.def, r.o, r.client, form); err != nil {
+		def, err := r.def.For(form)
+		if err != nil {
+			*report = r.notBegun(form, err)
+		} else {
+			*report, err = runForm(ctx, def, r.o, r.client, form)
+		}
+		if err != nil {
 			r.failed(ctx, form, err)
 		}
 	}

@@ -53,15 +53,19 @@ func ListForms(ctx context.Context, def *definition.Definition, o Options) ([]st
 
 // Forms returns the forms that a run reads: those that the definition or Options.Forms names,
 // and those of Get Forms that a glob matches. A new form is read from its beginning. A form
-// that a glob matched and the service no longer lists is not read, and its outputs stay. The
-// client may be nil if NeedsForms is false.
+// that a glob matched and the service no longer lists is not read, and its outputs stay. What is
+// wrong with a schema of a named form is an error before the service is asked. The client may be
+// nil if NeedsForms is false.
 func Forms(ctx context.Context, client extract.Client, def *definition.Definition, o Options) (forms []string, err error) {
+	named, _ := NamedForms(def, o)
+	if _, err = def.CheckForms(named); err != nil {
+		return nil, err
+	}
 	if NeedsForms(def, o) {
 		if forms, err = matching(ctx, client, def, o); err != nil {
 			return nil, err
 		}
 	}
-	named, _ := NamedForms(def, o)
 	for _, form := range named {
 		if !slices.Contains(forms, form) {
 			forms = append(forms, form)

@@ -18,15 +18,15 @@ type FormsError struct {
 	Errors []error
 }
 
-// Each calls do for each of the forms, one after the other, and adds their errors to Errors.
-// Once the context is done it returns the context's cause, also if that happens during the
-// last form.
-func (e *FormsError) Each(ctx context.Context, forms []string, do func(form string) error) error {
+// Each calls do for each of the forms, with its definition, one after the other, and adds their
+// errors to Errors. Once the context is done it returns the context's cause, also if that happens
+// during the last form.
+func (e *FormsError) Each(ctx context.Context, def *definition.Definition, forms []string, do func(def *definition.Definition, form string) error) error {
 	e.Forms = len(forms)
 	for _, form := range forms {
-		var err error
-		if ctx.Err() == nil {
-			err = do(form)
+		own, err := def.For(form)
+		if err == nil && ctx.Err() == nil {
+			err = do(own, form)
 		}
 		if ctx.Err() != nil {
 			return context.Cause(ctx)

@@ -103,7 +103,7 @@ func MakePlan(ctx context.Context, def *definition.Definition, o Options, offlin
 	}
 	var failed FormsError
 	total := new(int64)
-	err = failed.Each(ctx, forms, func(form string) error {
+	err = failed.Each(ctx, def, forms, func(def *definition.Definition, form string) error {
 		p := &FormPlan{
 			Form: form, Timezone: def.Source.Zone.String(), Windows: []PlannedWindow{},
 			Budget: expend(def.Source.Requests, nil), Requests: PlannedRequests{Most: def.Source.Requests.MaxRequests},

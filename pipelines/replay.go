@@ -42,6 +42,10 @@ func FindRejects(ctx context.Context, def *definition.Definition, o Options) (re
 		return nil, err
 	}
 	for _, form := range forms {
+		def, err := def.For(form)
+		if err != nil {
+			return nil, err
+		}
 		var letters []output.Letters
 		for _, out := range def.Outputs {
 			if out.Path == definition.StdoutPath {

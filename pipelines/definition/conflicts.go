@@ -12,7 +12,8 @@ import (
 )
 
 // checkOutputs adds the child outputs of exploded lists, and reports outputs that do not fit the
-// definition's forms, its mode, its schema or each other.
+// definition's forms, its mode, its schema or each other. It is called for the definition, and again
+// for each form with a schema of its own.
 func (r *reader) checkOutputs(names value) {
 	likeFolder := func(c schemas.Column) bool { return c.Written() && strings.EqualFold(c.Name, schemas.PartitionKey) }
 	several := len(r.def.Forms) > 1 || r.def.ListsForms()
@@ -32,11 +33,15 @@ func (r *reader) checkOutputs(names value) {
 	if r.def.Files != nil && several && !strings.Contains(r.def.Files.Path, "{form}") {
 		r.files.at.Fail("put {form} into the path", "`forms` has a glob or more than one entry, and the results of two forms may have the same id")
 	}
-	if r.def.Names == schemas.ByHeading && r.def.Schema == nil && slices.ContainsFunc(r.outputs, func(out placedOutput) bool { return out.Database != nil }) {
+	if r.def.Names == schemas.ByHeading && r.def.Schema == nil && r.schemaFile == "" && slices.ContainsFunc(r.outputs, func(out placedOutput) bool { return out.Database != nil }) {
 		names.Fail("write names: label", "names: heading gives columns names of up to %d bytes, and those of a table have at most %d", schemas.MaxHeading, schemas.MaxName)
 	}
 	if err := r.def.Explode(); err != nil {
 		r.outputs[0].at.FailWith(err, "mend the schema")
+	}
+	protected := func(c schemas.Column) bool { return c.PII.Kind != schemas.PIINone }
+	if s := r.def.Schema; s != nil && s.Unknown == schemas.UnknownAdd && slices.ContainsFunc(s.Columns, protected) {
+		r.schema.Warn("write unknown: ignore or unknown: fail into the schema", "columns have pii rules, and unknown: add writes new items without one")
 	}
 	for _, out := range slices.Clone(r.outputs) {
 		// A problem with a child output is reported at its parent.
@@ -91,15 +96,20 @@ type Place struct {
 }
 
 // Places returns the places that the outputs write to for the given forms: datasets, files, what
-// lies beside a file, tables of exploded lists, codebooks, and the folder of uploaded files. For a form whose name cannot stand
-// in a path there are none, because the run of that form fails by itself.
+// lies beside a file, tables of exploded lists, codebooks, and the folder of uploaded files. For a
+// form whose name cannot stand in a path, or whose schema cannot be read, there are none: the run of
+// that form fails by itself.
 func (d *Definition) Places(forms []string, formats []load.Format, runID string) (all []Place) {
-	outputs := d.Outputs
-	if d.Files != nil {
-		outputs = append(slices.Clone(outputs), d.Files.Output())
-		outputs[len(d.Outputs)].NoCodebook = true
-	}
 	for _, form := range forms {
+		d, err := d.For(form)
+		if err != nil {
+			continue
+		}
+		outputs := d.Outputs
+		if d.Files != nil {
+			outputs = append(slices.Clone(outputs), d.Files.Output())
+			outputs[len(d.Outputs)].NoCodebook = true
+		}
 		for i, out := range outputs {
 			expanded, err := ExpandPath(out.Path, d.PathValues(form, runID))
 			if err != nil || out.Path == StdoutPath {

@@ -35,6 +35,9 @@ type Definition struct {
 	Schema    *schemas.Schema // columns of the results; nil: a run infers them
 	Files     *Files          // where uploaded files are stored; nil: nowhere
 	Outputs   []Output
+	// Warnings are what most likely is a mistake in the file, though runs go by it.
+	Warnings []Problem `json:"-"`
+	perForm  *perForm  // what single forms have of their own, see For; nil if none has
 }
 
 // Source is the service's account that results are read from.

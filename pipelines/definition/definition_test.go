@@ -78,7 +78,7 @@ source:
     retries: 3
     patience: 90s
     max_requests: 5000
-forms: [form1, survey-*, 007]
+forms: [form1, survey-*, 007, {name: orders, from: 2026-02-01, schema: orders.yaml}]
 exclude: [survey-test]
 state: {path: s3://bucket/state/, s3: {region: eu-west-1, endpoint: https://s3.example.com}}
 names: label
@@ -143,7 +143,7 @@ func TestFullDefinition(t *testing.T) {
 	}
 	zone, _ := time.LoadLocation("America/Chicago")
 	want := &Definition{
-		File: file, Name: "feedback", Forms: []string{"form1", "survey-*", "007"}, Exclude: []string{"survey-test"},
+		File: file, Name: "feedback", Forms: []string{"form1", "survey-*", "007", "orders"}, Exclude: []string{"survey-test"},
 		State: "s3://bucket/state/", StateS3: &S3{Region: "eu-west-1", Endpoint: "https://s3.example.com"}, Names: schemas.ByLabel,
 		Source: Source{
 			BaseURL: "https://fs1.example.com", Account: "acme", Key: transport.NewSecret(canary), Zone: zone,
@@ -189,6 +189,7 @@ func TestFullDefinition(t *testing.T) {
 	if err := want.Explode(); err != nil { // the lists of files
 		t.Fatal(err)
 	}
+	d.Warnings, d.perForm = nil, nil // TestWarnings, TestFor
 	if !reflect.DeepEqual(d, want) {
 		t.Errorf("got  %+v\nwant %+v", d, want)
 	}

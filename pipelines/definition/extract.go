@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/load"
 )
 
 func (r *reader) readExtract(v value) {
@@ -31,6 +32,9 @@ func (r *reader) readExtract(v value) {
 	)
 	w := span.In(cmp.Or(r.def.Source.Zone, time.UTC), r.o.Now())
 	x.From, x.To = w.From, w.To
+	if now := load.Wall(r.o.Now().In(cmp.Or(r.def.Source.Zone, time.UTC))).Time; x.Incremental && !x.To.IsZero() && x.To.Before(now) && span.To(now.AddDate(1, 0, 0)).Equal(x.To) {
+		values["to"].Warn("leave `to` out", "it has passed, so that incremental runs find nothing new")
+	}
 	if !x.From.IsZero() && !x.To.IsZero() && !x.To.After(x.From) {
 		values["to"].Fail("write a later `to`; it is exclusive: the day after the last day that is wanted",
 			"the range is empty: `to` (%s) is not after `from` (%s)", x.To.Format(extract.WireTime), x.From.Format(extract.WireTime))

@@ -85,14 +85,16 @@ func decode(doc *document, root value, o LoadOptions) (*Definition, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find the folder of %s: %w", doc.file, err)
 	}
-	if o.Now == nil {
-		o.Now = time.Now
+	now := time.Now()
+	if o.Now != nil {
+		now = o.Now()
 	}
+	o.Now = func() time.Time { return now } // the same for a form that is asked for later
 	secrets := &o.Secrets
 	if o.WithoutSecrets {
 		secrets = nil
 	}
-	r := &reader{o: o, secrets: secrets, dir: folder, def: &Definition{
+	r := &reader{o: o, secrets: secrets, dir: folder, doc: doc, loaded: map[string]*schemas.Schema{}, def: &Definition{
 		File:    doc.file,
 		State:   filepath.Join(folder, DefaultState),
 		Names:   schemas.ByLabel,
@@ -109,7 +111,12 @@ func decode(doc *document, root value, o LoadOptions) (*Definition, error) {
 		}
 		return nil, err
 	}
-	return r.def, nil
+	r.def.Warnings = doc.ready(doc.warnings)
+	def := *r.def
+	if r.schemaFile != "" || len(r.entries) > 0 {
+		def.perForm = &perForm{reader: *r}
+	}
+	return &def, nil
 }
 
 // reader turns a YAML document into a definition.
@@ -117,9 +124,16 @@ type reader struct {
 	o       LoadOptions
 	secrets *Secrets // how references to keys are resolved; nil if no key is read
 	dir     string
+	doc     *document
 	def     *Definition
 	outputs []placedOutput
 	files   placedOutput // the folder of uploaded files
+	// schema is where the definition has its schema; schemaFile is the path of the file if that
+	// has {form}, else "".
+	schema     value
+	schemaFile string
+	entries    []formEntry
+	loaded     map[string]*schemas.Schema // the schemas of single forms by their files
 	// expansions are the values of the file that had references, except api_key and other
 	// secrets.
 	expansions []expandedValue
@@ -140,8 +154,8 @@ func (r *reader) root(v value) {
 		required("name", intoParsed(&r.def.Name, pathName("pipeline"), "")),
 		optional("vars", nil), // expandReferences has read the variables before
 		required("source", r.readSource),
-		required("forms", func(v value) { r.def.Forms = readForms(v) }),
-		optional("exclude", func(v value) { r.def.Exclude = readForms(v) }),
+		required("forms", func(v value) { r.def.Forms = readForms(v, r.readEntry) }),
+		optional("exclude", func(v value) { r.def.Exclude = readForms(v, func(v value) (value, bool) { return v, true }) }),
 		optional("state", r.readState),
 		optional("names", intoOneOf(&r.def.Names, schemas.ByID, schemas.ByLabel, schemas.ByHeading)),
 		optional("extract", r.readExtract),
@@ -153,6 +167,7 @@ func (r *reader) root(v value) {
 	if r.o.State != "" && !values["state"].Given() {
 		r.def.State = r.o.State
 	}
+	r.checkForms()
 	r.checkOutputs(values["names"])
 }
 
@@ -181,10 +196,14 @@ func (r *reader) parseState(path string) (string, error) {
 	return r.local(path), CheckLocal(path)
 }
 
-// readForms reads a list of form names and globs.
-func readForms(v value) []string {
+// readForms reads a list of form names and globs. nameOf returns the name or glob of an entry.
+func readForms(v value, nameOf func(value) (value, bool)) []string {
 	var forms []string
 	for _, e := range v.List() {
+		e, given := nameOf(e)
+		if !given {
+			continue
+		}
 		form, ok := e.Text()
 		if !ok {
 			continue

@@ -175,6 +175,10 @@ func (r *reader) readFormat(out *placedOutput) *load.Format {
 		format.Fail("write format: "+byName.Name+", or let the path end with "+f.Extension, "the path ends with %s, the format is %s", byName.Extension, f.Name)
 		return nil
 	}
+	inside := func(f load.Format) bool { return strings.Contains(path.Base(strings.ToLower(out.Path)), f.Extension) }
+	if byName == nil && (path.Ext(out.Path) == "" || slices.ContainsFunc(r.o.Formats, inside)) {
+		v.Warn("let the path end with "+f.Extension, "the file's name does not end as those of the format %s do, by which programs know them", f.Name)
+	}
 	if codec != "" && !f.Text {
 		v.Fail("let the path end with "+f.Extension+" and set compression:", "the format %s is compressed inside, not around", f.Name)
 		return nil

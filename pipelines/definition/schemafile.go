@@ -101,19 +101,20 @@ func (r *schemaReader) report(problems []schemas.Problem) {
 	}
 }
 
-// readSchema reads what a definition has under schema: the path of a schema file, or the keys of a
-// schema file as a group.
+// readSchema reads what a definition has under schema: the path of a schema file, which may have
+// {form}, or the keys of a schema file as a group.
 func (r *reader) readSchema(v value) {
+	r.schema = v
 	if v.IsGroup() {
 		r.def.Schema = readSchema(v, r.def.Name, r.dir, r.secrets)
 		return
 	}
-	file, ok := v.Text()
+	file, ok := readSchemaPath(v)
 	if !ok {
 		return
 	}
-	if err := CheckLocal(file); err != nil {
-		v.FailWith(err, "")
+	if strings.Contains(file, "{form}") {
+		r.schemaFile = file // Definition.For reads the file of each form
 		return
 	}
 	schema, err := LoadSchema(r.local(file), r.secrets)
@@ -139,7 +140,7 @@ func (r *reader) readColumns(v, schema value) {
 		v.Fail("put the columns under schema:, or keep one of both", "the definition has schema: (line %d) and columns:", schema.Line())
 		return
 	}
-	r.def.Schema = readSchema(v, r.def.Name, r.dir, r.secrets)
+	r.schema, r.def.Schema = v, readSchema(v, r.def.Name, r.dir, r.secrets)
 }
 
 // readColumn reads one column of a schema.

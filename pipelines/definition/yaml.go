@@ -21,6 +21,8 @@ const maxDocument = 1 << 20
 type document struct {
 	file     string
 	problems []Problem
+	warnings []Problem           // see value.Warn
+	about    string              // what further messages begin with
 	refused  map[string]bool     // paths of keys with a reported problem, see value.Refused
 	expanded map[*yaml.Node]bool // texts whose references expandTexts has replaced
 	unread   map[*yaml.Node]bool // texts whose references expandTexts could not replace
@@ -69,11 +71,15 @@ func parseDocument(file string, data []byte) (*document, value, error) {
 
 // report notes a problem at the line and column of a node, or at 1:1 if n is nil.
 func (d *document) report(n *yaml.Node, key, message, remedy string) {
-	p := Problem{Line: 1, Column: 1, Key: key, Message: message, Remedy: remedy}
+	d.problems = append(d.problems, d.problemAt(n, key, message, remedy))
+}
+
+func (d *document) problemAt(n *yaml.Node, key, message, remedy string) Problem {
+	p := Problem{Line: 1, Column: 1, Key: key, Message: d.about + message, Remedy: remedy}
 	if n != nil {
 		p.Line, p.Column = max(n.Line, 1), max(n.Column, 1)
 	}
-	d.problems = append(d.problems, p)
+	return p
 }
 
 // Err returns all problems of the document as one *Error, in the order of the file, with
@@ -82,19 +88,24 @@ func (d *document) Err() error {
 	if len(d.problems) == 0 {
 		return nil
 	}
-	for i := range d.problems {
-		p := &d.problems[i]
+	return &Error{File: d.file, Problems: d.ready(d.problems)}
+}
+
+// ready puts problems into the order of the file and takes secrets out of them.
+func (d *document) ready(problems []Problem) []Problem {
+	for i := range problems {
+		p := &problems[i]
 		for _, rewrite := range d.redact {
 			p.Key, p.Message, p.Remedy = rewrite(p.Key), rewrite(p.Message), rewrite(p.Remedy)
 		}
 	}
-	slices.SortStableFunc(d.problems, func(a, b Problem) int {
+	slices.SortStableFunc(problems, func(a, b Problem) int {
 		if (a.File == "") != (b.File == "") { // another file's problems come last
 			return cmp.Compare(a.File, b.File)
 		}
 		return cmp.Or(a.Line-b.Line, a.Column-b.Column)
 	})
-	return &Error{File: d.file, Problems: d.problems}
+	return problems
 }
 
 // WrongFile returns an *Error for a file that is not of the expected kind, such as a schema file

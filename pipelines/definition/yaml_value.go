@@ -92,6 +92,12 @@ func (v value) Fail(remedy, format string, args ...any) {
 	v.doc.report(v.place(), v.path, fmt.Sprintf(format, args...), remedy)
 }
 
+// Warn notes what most likely is a mistake in the value, though the file can be used. Its arguments
+// are those of Fail.
+func (v value) Warn(remedy, format string, args ...any) {
+	v.doc.warnings = append(v.doc.warnings, v.doc.problemAt(v.place(), v.path, fmt.Sprintf(format, args...), remedy))
+}
+
 // place is the node whose line and column a problem names: a scalar itself, for a group or list
 // its key.
 func (v value) place() *yaml.Node {

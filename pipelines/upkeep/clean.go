@@ -39,7 +39,7 @@ type CleanedOutput struct {
 func Clean(ctx context.Context, def *definition.Definition, o pipelines.Options, how load.CleanOptions) (*CleanReport, error) {
 	o = o.WithDefaults()
 	c := &cleaner{def: def, o: o, how: how, visited: map[string]bool{}}
-	forms, failed, err := eachForm(ctx, def, o, func(form string) error {
+	forms, failed, err := eachForm(ctx, def, o, func(def *definition.Definition, form string) error {
 		all := *def
 		if def.Files != nil { // in their folder lies what was staged of them
 			files := def.Files.Output()

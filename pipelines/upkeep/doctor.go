@@ -120,6 +120,11 @@ func Examine(ctx context.Context, def *definition.Definition, o pipelines.Option
 	if len(forms) > 0 {
 		example = forms[0]
 	}
+	for _, form := range forms {
+		if _, err := def.For(form); err != nil {
+			e.add(failed("schema", form, err, "write or mend the schema file"))
+		}
+	}
 	usable := *def
 	usable.Outputs = e.rights(ctx, example)
 	if pipelines.NeedsForms(def, o) {

@@ -33,13 +33,14 @@ const (
 // rights tests the rights that runs need at all outputs, side by side, with the paths of one form.
 // It returns the outputs whose destination can be used.
 func (e *examination) rights(ctx context.Context, form string) (usable []definition.Output) {
-	found := make([][]Check, len(e.def.Outputs))
+	def, _ := e.def.For(form) // a schema that is wrong has a check of its own
+	found := make([][]Check, len(def.Outputs))
 	var all sync.WaitGroup
-	for i, out := range e.def.Outputs {
+	for i, out := range def.Outputs {
 		if out.Path == definition.StdoutPath {
 			continue
 		}
-		at, err := output.Locate(e.def, out, form, e.o.RunID)
+		at, err := output.Locate(def, out, form, e.o.RunID)
 		if err != nil {
 			found[i] = []Check{failed(place, out.Path, err, "correct the path in the definition")}
 			continue
@@ -51,7 +52,7 @@ func (e *examination) rights(ctx context.Context, form string) (usable []definit
 	e.removeFolders()
 	for i, of := range found {
 		if !slices.ContainsFunc(of, func(c Check) bool { return c.Name == place }) {
-			usable = append(usable, e.def.Outputs[i])
+			usable = append(usable, def.Outputs[i])
 		}
 		e.Checks = append(e.Checks, of...)
 	}

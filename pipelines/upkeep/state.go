@@ -66,7 +66,7 @@ func State(ctx context.Context, def *definition.Definition, o pipelines.Options)
 	o = o.WithDefaults()
 	report := &StateReport{Definition: def, Now: o.Now()}
 	told := map[string]bool{} // paths of leftovers that were reported: files in one folder share them
-	forms, failed, err := eachForm(ctx, def, o, func(form string) error {
+	forms, failed, err := eachForm(ctx, def, o, func(def *definition.Definition, form string) error {
 		f := &FormState{Form: form}
 		err := eachOutput(ctx, def, o, form, func(out definition.Output, place output.Location) error {
 			at, err := look(ctx, o, out, place)
@@ -176,7 +176,7 @@ func ResetState(ctx context.Context, def *definition.Definition, o pipelines.Opt
 	o = o.WithDefaults()
 	report := &ResetReport{}
 	var done []string
-	_, failed, err := eachForm(ctx, def, o, func(form string) error {
+	_, failed, err := eachForm(ctx, def, o, func(def *definition.Definition, form string) error {
 		job := o.Job(def, form)
 		job.Log = slog.New(slog.DiscardHandler) // no log is needed: the report tells what was discarded
 		err := eachOutput(ctx, def, o, form, func(out definition.Output, place output.Location) error {

@@ -25,14 +25,14 @@ import (
 	"github.com/formetl/formetl/pipelines/output"
 )
 
-// eachForm calls visit for the forms that a run of the definition would read, and returns these
-// forms. The service is asked for its list of forms only if the definition has globs. A form that
-// fails does not stop the others: failed has its error. err is of that list, or of a context that
-// is done.
-func eachForm(ctx context.Context, def *definition.Definition, o pipelines.Options, visit func(form string) error) (forms []string, failed *pipelines.FormsError, err error) {
+// eachForm calls visit for the forms that a run of the definition would read, with the definition
+// of each, and returns these forms. The service is asked for its list of forms only if the
+// definition has globs. A form that fails does not stop the others: failed has its error. err is of
+// that list, or of a context that is done.
+func eachForm(ctx context.Context, def *definition.Definition, o pipelines.Options, visit func(def *definition.Definition, form string) error) (forms []string, failed *pipelines.FormsError, err error) {
 	failed = &pipelines.FormsError{}
 	if forms, err = pipelines.ListForms(ctx, def, o); err == nil {
-		err = failed.Each(ctx, forms, visit)
+		err = failed.Each(ctx, def, forms, visit)
 	}
 	return forms, failed, err
 }

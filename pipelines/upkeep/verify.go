@@ -38,7 +38,7 @@ func Verify(ctx context.Context, def *definition.Definition, o pipelines.Options
 		}
 		defer client.Close()
 	}
-	_, failed, err := eachForm(ctx, def, o, func(form string) error {
+	_, failed, err := eachForm(ctx, def, o, func(def *definition.Definition, form string) error {
 		v := &verifier{def: def, o: o, form: form}
 		if client != nil {
 			fork := client.Fork()

@@ -55,7 +55,10 @@ func preview(cmd *cobra.Command, p *process, f previewFlags, files []string) err
 	}
 	ctx := cmd.Context()
 	def, common, err := f.openResults(cmd, p, files, "preview")
-	if err == nil && f.schema != "" {
+	if err != nil {
+		return err
+	}
+	if def, err = def.For(f.form); f.schema != "" {
 		def.Schema, err = definition.LoadSchema(f.schema, console.Secrets(ctx, p.lookup))
 	}
 	if err != nil {

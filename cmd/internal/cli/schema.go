@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -93,6 +95,7 @@ func schemaInfer(cmd *cobra.Command, p *process, f inferFlags, files []string) e
 	if err != nil {
 		return err
 	}
+	def, _ = def.For(f.form) // the schema may be what is to be written
 	toFile := f.output != definition.StdoutPath && f.output != ""
 	if toFile {
 		if err := mayWrite(f.output, f.force); err != nil {
@@ -109,6 +112,9 @@ func schemaInfer(cmd *cobra.Command, p *process, f inferFlags, files []string) e
 	}
 	if !toFile {
 		return console.Print(p.stdout, data)
+	}
+	if len(files) > 0 {
+		_ = os.MkdirAll(filepath.Dir(f.output), 0o750) // the definition may be the first to name the folder; if it cannot be made, writeFile fails
 	}
 	if err := writeFile(f.output, data, 0o640); err != nil {
 		return err
@@ -148,7 +154,7 @@ func schemaShow(ctx context.Context, p *process, files []string, f console.Defin
 		return err
 	}
 	text := ""
-	return p.eachForm(ctx, &f, defs[0], options, forms, func(form string, found *upkeep.FormColumns) error {
+	return p.eachForm(ctx, &f, defs[0], options, forms, func(_ *definition.Definition, form string, found *upkeep.FormColumns) error {
 		columns := found.Schema.Columns
 		text += console.Columns("", columnRows(columns))
 		if err := console.Print(p.stdout, []byte(text)); err != nil {
@@ -160,19 +166,25 @@ func schemaShow(ctx context.Context, p *process, files []string, f console.Defin
 	})
 }
 
-// eachForm visits forms of a definition that openOutputs has opened, with their columns. The
-// API key is read only if the service must be asked for the columns.
-func (p *process) eachForm(ctx context.Context, f *console.DefinitionFlags, def *definition.Definition, o pipelines.Options, forms []string, visit func(string, *upkeep.FormColumns) error) error {
+// eachForm visits forms of a definition that openOutputs has opened, with the definition and the
+// columns of each. The API key is read only if the service must be asked for the columns.
+func (p *process) eachForm(ctx context.Context, f *console.DefinitionFlags, def *definition.Definition, o pipelines.Options, forms []string, visit func(*definition.Definition, string, *upkeep.FormColumns) error) error {
 	for _, form := range forms {
-		columns, err := upkeep.KnownColumns(ctx, def, o, form)
+		own, err := def.For(form)
+		if err != nil {
+			return err
+		}
+		columns, err := upkeep.KnownColumns(ctx, own, o, form)
 		if err == nil && columns == nil && def.Source.Key.IsZero() {
-			def, err = p.loadKey(ctx, f, def.File)
+			if def, err = p.loadKey(ctx, f, def.File); err == nil {
+				own, err = def.For(form)
+			}
 		}
 		if err == nil && columns == nil {
-			columns, err = upkeep.InferColumns(ctx, def, o, form)
+			columns, err = upkeep.InferColumns(ctx, own, o, form)
 		}
 		if err == nil {
-			err = visit(form, columns)
+			err = visit(own, form, columns)
 		}
 		if err != nil {
 			return err

@@ -129,18 +129,18 @@ func ddlOfDefinition(ctx context.Context, p *process, d *ddl.Dialect, file strin
 		return nil, console.Usagef("--table is for one form, and the definition has %d; choose one by --form", len(forms))
 	}
 	var statements []string
-	err = p.eachForm(ctx, &f.DefinitionFlags, defs[0], options, forms, func(form string, columns *upkeep.FormColumns) error {
+	err = p.eachForm(ctx, &f.DefinitionFlags, defs[0], options, forms, func(def *definition.Definition, form string, columns *upkeep.FormColumns) error {
 		var lists []schemas.Source // lists with statements; the empty source: results
-		for _, list := range listsOf(defs[0], columns.Schema) {
+		for _, list := range listsOf(def, columns.Schema) {
 			if slices.Contains(lists, list) {
 				continue
 			}
 			lists = append(lists, list)
-			table, err := ddlTableOf(list, form, f.nameOf(defs[0], d, form), columns.Schema)
+			table, err := ddlTableOf(list, form, f.nameOf(def, d, form), columns.Schema)
 			if err != nil {
 				return err
 			}
-			sql, err := tableOrView(d, table, defs[0], form, list)
+			sql, err := tableOrView(d, table, def, form, list)
 			if err != nil {
 				return err
 			}

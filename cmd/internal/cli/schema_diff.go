@@ -118,6 +118,10 @@ func compare(ctx context.Context, p *process, set *pflag.FlagSet, files []string
 	}
 	for _, form := range forms {
 		was, known := files[0], schema
+		def, err := def.For(form)
+		if err != nil {
+			return nil, err
+		}
 		if schema == nil {
 			columns, err := upkeep.KnownColumns(ctx, def, o, form)
 			if err == nil && columns == nil {

@@ -65,6 +65,12 @@ func schemaLabels(ctx context.Context, p *process, files []string, f labelsFlags
 	if err != nil {
 		return err
 	}
+	if len(forms) == 1 {
+		def, err = def.For(forms[0])
+	}
+	if err != nil {
+		return err
+	}
 	if len(forms) != 1 {
 		return console.Usagef("a script is for one form, and the definition has %d; choose one by --form", len(forms))
 	}
@@ -112,7 +118,7 @@ func (p *process) columnsIn(ctx context.Context, f *console.DefinitionFlags, job
 		}
 		return columns, err
 	}
-	err = p.eachForm(ctx, f, job.Def, o, []string{job.Form}, func(_ string, found *upkeep.FormColumns) error {
+	err = p.eachForm(ctx, f, job.Def, o, []string{job.Form}, func(_ *definition.Definition, _ string, found *upkeep.FormColumns) error {
 		columns = found.Schema.Written()
 		return nil
 	})

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/formetl/formetl/cmd/internal/console"
+	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
 )
 
@@ -21,9 +22,10 @@ func validateCommand(p *process) *cobra.Command {
 		Long: `Validate checks definitions, and the schemas that they name, as a run would
 before its first request. A schema file may be given by itself. It needs neither
 the network nor the API key: a variable that is not set, or a key file that
-cannot be read, is a warning, as it may be there where the job runs. Every
-problem of every file is shown; the exit code is 78 if there is one, with
---strict also if there is a warning.`,
+cannot be read, is a warning, as it may be there where the job runs. So is what
+most likely is a mistake, such as one schema for several forms. Every problem of
+every file is shown; the exit code is 78 if there is one, with --strict also if
+there is a warning.`,
 		Example: `  formetl validate feedback.yaml
   formetl validate pipelines/*.yaml
   formetl validate feedback.yaml --strict
@@ -32,7 +34,7 @@ problem of every file is shown; the exit code is 78 if there is one, with
 		RunE: func(cmd *cobra.Command, args []string) error { return validate(cmd.Context(), p, args, f, strict) },
 	}
 	f.RegisterVariables(cmd.Flags())
-	cmd.Flags().BoolVar(&strict, "strict", false, "a key that is not there, where a run would need it, is a problem and no warning")
+	cmd.Flags().BoolVar(&strict, "strict", false, "a warning, such as of a key that is not there, is a problem")
 	return cmd
 }
 
@@ -66,14 +68,26 @@ func validate(ctx context.Context, p *process, files []string, f console.Definit
 }
 
 // checkDefinition checks a definition. found says what the definition holds. lacking is an error
-// that names the secrets that a run needs and that are missing.
+// with the warnings: the secrets that a run needs and that are missing, and what most likely is a
+// mistake.
 func checkDefinition(ctx context.Context, p *process, file string, f console.DefinitionFlags) (found string, lacking, err error) {
 	defs, err := p.load(ctx, &f, []string{file}, withoutKey)
 	if err != nil {
 		return "", nil, err
 	}
-	_, lacking = p.load(ctx, &f, []string{file}, withKey)
-	return contents(defs[0]), lacking, nil
+	def := defs[0]
+	warnings, err := def.CheckForms(def.KnownForms())
+	if err != nil {
+		return "", nil, err
+	}
+	if warnings = append(def.Warnings, warnings...); len(warnings) > 0 {
+		lacking = &definition.Error{File: file, Problems: warnings}
+	}
+	defs, noKey := p.load(ctx, &f, []string{file}, withKey)
+	if noKey == nil {
+		_, noKey = defs[0].CheckForms(def.KnownForms())
+	}
+	return contents(def), errors.Join(noKey, lacking), nil
 }
 
 // checkSchema checks a schema file, with the results of checkDefinition.
@@ -88,18 +102,13 @@ func checkSchema(_ context.Context, p *process, file string, _ console.Definitio
 
 // contents says what a definition holds: "1 form, 2 outputs".
 func contents(def *definition.Definition) string {
-	globs := 0
-	for _, f := range def.Forms {
-		if definition.IsGlob(f) {
-			globs++
-		}
-	}
+	names, globs := pipelines.NamedForms(def, pipelines.Options{})
 	var parts []string
-	if names := len(def.Forms) - globs; names > 0 {
-		parts = append(parts, console.Plural(names, "form"))
+	if len(names) > 0 {
+		parts = append(parts, console.Plural(len(names), "form"))
 	}
-	if globs > 0 {
-		parts = append(parts, console.Plural(globs, "pattern")+" of forms")
+	if len(globs) > 0 {
+		parts = append(parts, console.Plural(len(globs), "pattern")+" of forms")
 	}
 	return strings.Join(append(parts, console.Plural(len(def.Outputs), "output")), ", ")
 }
