@@ -122,6 +122,7 @@ func export(ctx context.Context, p *process, f exportFlags) error {
 	if err != nil {
 		return err
 	}
+	given := slices.Clone(def.Extract.Search.Where)
 	err = f.resolve(ctx, p, def, options)
 	if err == nil {
 		err = f.watch.prepare(p, bar, &options)
@@ -129,6 +130,7 @@ func export(ctx context.Context, p *process, f exportFlags) error {
 	if err != nil {
 		return errors.Join(err, taken.End(context.WithoutCancel(ctx), nil))
 	}
+	tellUnmatched := p.unmatched(ctx, def, options, given)
 	stop := bar.Start(ctx, options.Logger, options.Now(), p.ticks)
 	quiet := time.AfterFunc(time.Second, func() { f.tellWait(p, def, bar) })
 	report, err := f.run(ctx, p, def, options)
@@ -143,6 +145,7 @@ func export(ctx context.Context, p *process, f exportFlags) error {
 	if err = errors.Join(err, taken.End(context.WithoutCancel(ctx), report), f.watch.write(ctx, p, report)); err != nil || gone {
 		return err
 	}
+	tellUnmatched(report)
 	p.log.Summarize(report, f.service.NamesNoZone(p.lookup))
 	return nil
 }

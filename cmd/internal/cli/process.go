@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -14,10 +15,13 @@ import (
 	"github.com/google/renameio/v2/maybe"
 
 	"github.com/formetl/formetl/cmd/internal/console"
+	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/output"
 	"github.com/formetl/formetl/pipelines/reading"
+	"github.com/formetl/formetl/schemas"
 	"github.com/formetl/formetl/schemas/plain"
 )
 
@@ -231,6 +235,58 @@ func (p *process) confirm(ctx context.Context, question, otherwise string) (bool
 		return false, err
 	}
 	return console.Ask(ctx, p.stdin, p.stderr, question, otherwise)
+}
+
+// unmatched returns a function that tells, after a run with a search, which forms have no result
+// that matches. On a terminal it shows what people choose from in the columns that the search names,
+// by the names in given. It is called before the run, which may write the codebook anew.
+func (p *process) unmatched(ctx context.Context, def *definition.Definition, o pipelines.Options, given []extract.Criterion) func(*pipelines.Report) {
+	where, offers := def.Extract.Search.Where, map[string]string{}
+	forms, _ := pipelines.NamedForms(def, o)
+	if len(where) == 0 || !console.IsTerminal(p.stderr) {
+		forms = nil
+	}
+	for _, form := range forms {
+		own, _ := def.For(form) // the run tells what is wrong
+		for i, c := range where {
+			if choices := offered(ctx, o.Job(own, form), c.Column); len(choices) > 0 {
+				offers[form] += "; the choices of " + given[i].Column + " are " + plain.Few(choices, 12)
+			}
+		}
+	}
+	return func(r *pipelines.Report) {
+		for _, f := range r.Forms {
+			holds := slices.ContainsFunc(f.Outputs, func(out output.Report) bool { return out.Rows > 0 }) // of earlier runs
+			if len(where) > 0 && f.Error == "" && f.Rows+f.Rejected == 0 && !holds {
+				p.log.Tell(slog.LevelWarn, "warning: "+f.Form+": no result matches the search"+offers[f.Form], slog.String("form", f.Form))
+			}
+		}
+	}
+}
+
+// offered returns what people choose from in a column, by the id of what fills it: the choices that
+// the schema declares, else those in the codebook of an earlier run. There are none of columns with
+// personal data. By API v2, which tells no types, a codebook may hold what people typed.
+func offered(ctx context.Context, job *output.Job, id string) []string {
+	item := schemas.Source{Kind: schemas.FromItem, ID: id}
+	if s := job.Def.Schema; s != nil {
+		at := slices.IndexFunc(s.Columns, func(c schemas.Column) bool {
+			return c.From == item || c.From.Kind == schemas.FromMeta && c.From.ID == id
+		})
+		switch {
+		case at >= 0 && s.Columns[at].PII.Kind != schemas.PIINone:
+			return nil
+		case at >= 0 && len(s.Columns[at].Choices) > 0:
+			return s.Columns[at].Choices
+		}
+	}
+	for _, out := range job.Def.Outputs {
+		out.NoCodebook = false // an earlier run may have written one
+		if found, err := job.Choices(ctx, out); err == nil && found[item] != nil && cmp.Or(job.Def.Source.API, definition.APIv1) == definition.APIv1 {
+			return found[item]
+		}
+	}
+	return nil
 }
 
 // failed returns the error of a command on several definitions (of), nil if none failed.

@@ -132,12 +132,14 @@ func (r *runs) one(ctx context.Context, def *definition.Definition, options pipe
 	r.process.log.About(def.Name, options.RunID)
 	log := r.process.log.With(slog.String("pipeline", def.Name), slog.String("run_id", options.RunID))
 	options.Logger, options.BuiltIn = log, console.BuiltIn(log)
+	tellUnmatched := r.process.unmatched(ctx, def, options, def.Extract.Search.Where)
 	report, err := r.watched(ctx, def, options)
 	r.reports = append(r.reports, report)
 	console.SetExitCodes(report, err)
 	if err != nil {
 		r.failures = append(r.failures, &console.RunError{Pipeline: def.Name, RunID: options.RunID, NamesPipeline: several, Err: err})
 	}
+	tellUnmatched(report)
 	console.LogRejects(ctx, log, report)
 	if !r.bar.Shown() || log.Enabled(ctx, slog.LevelInfo) {
 		console.LogSummary(ctx, log, report, err)

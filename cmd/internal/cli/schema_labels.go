@@ -65,14 +65,11 @@ func schemaLabels(ctx context.Context, p *process, files []string, f labelsFlags
 	if err != nil {
 		return err
 	}
-	if len(forms) == 1 {
-		def, err = def.For(forms[0])
-	}
-	if err != nil {
-		return err
-	}
 	if len(forms) != 1 {
 		return console.Usagef("a script is for one form, and the definition has %d; choose one by --form", len(forms))
+	}
+	if def, err = def.For(forms[0]); err != nil {
+		return err
 	}
 	i := slices.IndexFunc(def.Outputs, func(out definition.Output) bool {
 		return out.Format == "csv" && !out.Dataset() && !out.Exploded() && (out.Lasting() || f.csv != "" && out.Path != definition.StdoutPath)
