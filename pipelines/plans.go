@@ -109,6 +109,9 @@ func MakePlan(ctx context.Context, def *definition.Definition, o Options, offlin
 			Budget: expend(def.Source.Requests, nil), Requests: PlannedRequests{Most: def.Source.Requests.MaxRequests},
 		}
 		report.Forms = append(report.Forms, p)
+		if def.Files != nil {
+			p.Warnings = append(p.Warnings, "each uploaded file that is not stored yet takes one more request")
+		}
 		err := p.make(ctx, def, o, client)
 		if err != nil {
 			p.Error = err.Error()

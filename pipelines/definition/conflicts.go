@@ -108,7 +108,6 @@ func (d *Definition) Places(forms []string, formats []load.Format, runID string)
 		outputs := d.Outputs
 		if d.Files != nil {
 			outputs = append(slices.Clone(outputs), d.Files.Output())
-			outputs[len(d.Outputs)].NoCodebook = true
 		}
 		for i, out := range outputs {
 			expanded, err := ExpandPath(out.Path, d.PathValues(form, runID))

@@ -1,6 +1,7 @@
 package definition
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"strconv"
@@ -28,8 +29,20 @@ type Files struct {
 // DefaultMaxFile is the most bytes of an uploaded file where a definition sets no max_bytes.
 const DefaultMaxFile = 100 << 20
 
-// Output returns the folder of files as an output, which tells package output how to open it.
-func (f *Files) Output() Output { return Output{Path: f.Path, S3: f.S3} }
+// Output returns the folder of files as an output, which tells how to open it. In a bucket each
+// file is sent part by part where s3: says nothing else, because several files are sent at once.
+func (f *Files) Output() Output {
+	out := Output{Path: f.Path, NoCodebook: true, S3: f.S3}
+	if OnS3(f.Path) {
+		s3 := S3{PartsInFlight: 1}
+		if f.S3 != nil {
+			s3 = *f.S3
+			s3.PartsInFlight = cmp.Or(s3.PartsInFlight, 1)
+		}
+		out.S3 = &s3
+	}
+	return out
+}
 
 // readFiles reads files:, the folder that uploaded files are stored in.
 func (r *reader) readFiles(v value) {

@@ -42,9 +42,7 @@ func Clean(ctx context.Context, def *definition.Definition, o pipelines.Options,
 	forms, failed, err := eachForm(ctx, def, o, func(def *definition.Definition, form string) error {
 		all := *def
 		if def.Files != nil { // in their folder lies what was staged of them
-			files := def.Files.Output()
-			files.NoCodebook = true
-			all.Outputs = append(slices.Clone(def.Outputs), files)
+			all.Outputs = append(slices.Clone(def.Outputs), def.Files.Output())
 		}
 		return eachOutput(ctx, &all, o, form, func(out definition.Output, at output.Location) error { return c.output(ctx, out, at) })
 	})

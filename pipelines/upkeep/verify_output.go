@@ -13,6 +13,7 @@ import (
 
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/idset"
+	"github.com/formetl/formetl/schemas"
 )
 
 // check compares the output at dest with its manifest. file is the name of a single file, "" for a
@@ -159,8 +160,12 @@ func (o *Verified) committed(ctx context.Context, dest load.Destination, file st
 	return err
 }
 
-// isChild tells by its manifest whether an output is a child output, whose rows are the elements of
+// isChild tells by its manifest whether an output is a child output, whose rows are uploaded files, or the elements of
 // a list. Its three columns are the result's id, the element and the element's position.
 func isChild(m *load.Manifest) bool {
-	return len(m.Schema) == 3 && m.Schema[1].From == m.Schema[2].From
+	if len(m.Schema) < 3 {
+		return false
+	}
+	from, err := schemas.ParseSource(m.Schema[1].From)
+	return err == nil && from.Kind == schemas.FromFile || len(m.Schema) == 3 && m.Schema[1].From == m.Schema[2].From
 }

@@ -340,7 +340,8 @@ const mostFailed = 10
 // fetch fetches one file and stores it.
 func (f *Folder) fetch(ctx context.Context, id int64, l link) (file, error) {
 	is := file{Item: l.item, N: l.n, Link: l.url.String(), Name: safeName(l.url)}
-	at := fmt.Sprintf("%d/%s-%d-%s", id, safe(l.item), l.n, is.Name)
+	item := safe(l.item)
+	at := fmt.Sprintf("%d/%s-%d-%s", id, strings.ToValidUTF8(item[:min(len(item), mostItem)], ""), l.n, is.Name)
 	var upload load.Upload
 	defer func() {
 		if upload != nil {
@@ -428,9 +429,11 @@ func (e entry) holds(at string) bool {
 	return false
 }
 
-// mostName is the most bytes of a file's name: file systems take 255, and the item's id and a
-// number stand before it.
-const mostName = 150
+// The most bytes of a file's name, and of the item's id before it: file systems take 255 for both.
+const (
+	mostName = 150
+	mostItem = 60
+)
 
 // safe makes a text a part of a name: it keeps letters, digits, dots, hyphens and underscores.
 func safe(text string) string {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -43,12 +44,21 @@ var update = flag.Bool("update", false, "rewrite the golden files inside the scr
 //	unpack FILE NEW           decompresses a .gz or .zst file
 //	jsonlines FILE            every line is a JSON object, no key in it twice
 func TestScripts(t *testing.T) {
+	params := scripts(t, func() *formservice.Server {
+		return &formservice.Server{Key: testKey, Accounts: []string{"other"}, Forms: []*formservice.Form{smallForm(), largeForm("orders", 450), hostileForm()}, API: formservice.Both}
+	})
+	params.Dir = filepath.Join("testdata", "script")
+	testscript.Run(t, params)
+}
+
+// scripts is how scripts are run, each with a service of its own.
+func scripts(t *testing.T, serve func() *formservice.Server) testscript.Params {
 	crookedURL := newCrooked(t)
-	testscript.Run(t, testscript.Params{
-		Dir:           filepath.Join("testdata", "script"),
+	return testscript.Params{
 		UpdateScripts: *update,
 		Setup: func(e *testscript.Env) error {
-			service, server := newService(testKey, smallForm(), largeForm("orders", 450), hostileForm())
+			service := serve()
+			server := httptest.NewServer(service)
 			e.Defer(server.Close)
 			e.Values["service"] = service
 			e.Setenv("BASE_URL", server.URL)
@@ -72,7 +82,7 @@ func TestScripts(t *testing.T) {
 			"exits": cmdExits, "define": cmdDefine, "faults": cmdFaults, "asked": cmdAsked, "forget": cmdForget,
 			"tree": cmdTree, "sums": cmdSums, "rows": cmdRows, "unpack": cmdUnpack, "jsonlines": cmdJSONLines,
 		},
-	})
+	}
 }
 
 // hostileForm is listed under a name that would leave its folder.

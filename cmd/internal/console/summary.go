@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,6 +15,7 @@ import (
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/uploads"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -37,7 +40,7 @@ func LogForm(ctx context.Context, log *slog.Logger, f *pipelines.FormReport) {
 		slog.Int64("retries", f.Requests.Retries), slog.Duration("duration", f.EndedAt.Sub(f.StartedAt).Round(time.Millisecond)),
 	}
 	if f.Files != nil {
-		attrs = append(attrs, slog.Any("files", f.Files.Files), slog.Int64("files_fetched", f.Files.Fetched), slog.Int64("files_removed", f.Files.Removed))
+		attrs = append(attrs, fileCounts(f.Files), slog.Int64("files_fetched", f.Files.Fetched), slog.Int64("files_removed", f.Files.Removed))
 	}
 	if f.Verified != nil && f.Verified.Unproven != "" {
 		attrs = append(attrs, slog.String("unproven", f.Verified.Unproven))
@@ -57,6 +60,15 @@ func LogForm(ctx context.Context, log *slog.Logger, f *pipelines.FormReport) {
 		return
 	}
 	log.LogAttrs(ctx, slog.LevelError, "form failed", attrs...)
+}
+
+// fileCounts returns how many uploaded files have which status, as attributes of the log.
+func fileCounts(r *uploads.Report) slog.Attr {
+	counts := make([]any, 0, len(r.Files))
+	for _, status := range slices.Sorted(maps.Keys(r.Files)) {
+		counts = append(counts, slog.Int64(string(status), r.Files[status]))
+	}
+	return slog.Group("files", counts...)
 }
 
 // Begun tells whether the run began to read a form.
@@ -173,7 +185,7 @@ func (l *Log) Summarize(r *pipelines.Report, machinesZone bool) {
 			if f.Files.Others() > 0 {
 				level = slog.LevelWarn
 			}
-			l.Tell(level, fmt.Sprintf("%s: %s in %s (%s)", f.Form, f.Files, f.Files.Path, Size(f.Files.Bytes)), slog.String("form", f.Form), slog.Any("files", f.Files.Files), slog.String("path", f.Files.Path))
+			l.Tell(level, fmt.Sprintf("%s: %s in %s (%s)", f.Form, f.Files, f.Files.Path, Size(f.Files.Bytes)), slog.String("form", f.Form), fileCounts(f.Files), slog.String("path", f.Files.Path))
 		}
 		l.Tell(slog.LevelInfo, f.Form+": "+strings.Join(remarks(f, machinesZone), "; "))
 		for _, d := range f.Drift {
