@@ -63,7 +63,7 @@ func (s *Set) collectColumns(ctx context.Context) error {
 // way. The definition must be one that is run repeatedly, not an export.
 func (p *place) resumesColumns() bool {
 	m, def := p.manifest, p.job.Def
-	return m != nil && def.File != "" && def.Schema == nil && m.Names == p.job.naming() && m.Form == p.job.Form
+	return m != nil && !p.out.Exploded() && def.File != "" && def.Schema == nil && m.Names == p.job.naming() && m.Form == p.job.Form
 }
 
 // Full tells whether the run replaces all results, because it was asked to or because the

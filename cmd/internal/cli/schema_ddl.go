@@ -151,7 +151,7 @@ func ddlOfDefinition(ctx context.Context, p *process, d *ddl.Dialect, file strin
 	return []byte(strings.Join(statements, "\n")), err
 }
 
-// listsOf returns the exploded lists of the outputs, and for each output the empty source, which
+// listsOf returns the exploded lists of the outputs and the list of uploaded files, and for each output the empty source, which
 // stands for the table of its results.
 func listsOf(def *definition.Definition, schema *schemas.Schema) (lists []schemas.Source) {
 	for _, out := range def.Outputs {
@@ -164,6 +164,9 @@ func listsOf(def *definition.Definition, schema *schemas.Schema) (lists []schema
 				lists = append(lists, c.From)
 			}
 		}
+		if def.Files != nil {
+			lists = append(lists, definition.FileRows(out).Explode)
+		}
 	}
 	return lists
 }
@@ -175,9 +178,13 @@ func ddlTableOf(list schemas.Source, form string, name []string, schema *schemas
 	if list == (schemas.Source{}) {
 		return t, nil
 	}
-	element := schema.Columns[schema.Find(list)].Name
+	element, what := load.FilesTable, "The uploaded files"
+	if at := schema.Find(list); at >= 0 {
+		element = schema.Columns[at].Name
+		what = "The list " + element
+	}
 	t.Name[len(t.Name)-1] += "__" + element
-	t.Comment = "The list " + element + " of the results of the form " + form
+	t.Comment = what + " of the results of the form " + form
 	t.Child = true
 	var err error
 	t.Columns, err = output.ChildColumns(schema.Columns, list)
