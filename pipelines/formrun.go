@@ -196,7 +196,7 @@ func (f *formRun) fetch(ctx context.Context, s *reconcile.Snapshot) error {
 	for _, w := range s.Windows {
 		gone = gone.Without(w.IDs)
 	}
-	return f.uploads.Fetch(ctx, s, gone)
+	return f.uploads.Fetch(ctx, s, gone, func() { f.progress(f.reader.Total(), f.reader.Expected(), false) })
 }
 
 // extract decides what is read, plans and reads it, and makes it agree with counts and older
@@ -404,7 +404,7 @@ func (f *formRun) progress(rows, expected int64, done bool) {
 	r := f.requests()
 	windows, read := f.reader.Windows()
 	f.o.Progress(Progress{
-		Form: f.reader.Name, Rows: rows, Expected: expected, Done: done, Requests: r.All(),
+		Form: f.reader.Name, Rows: rows, Expected: expected, Done: done, Requests: r.All(), Files: r.Files,
 		Windows: windows, WindowsDone: read, Forms: f.o.forms,
 	})
 }

@@ -45,6 +45,7 @@ type Folder struct {
 	client  extract.Client
 	dest    load.Destination
 	lease   load.Lease
+	watch   func()
 	items   map[schemas.Source]bool // columns whose files are fetched; nil: all
 	entries idset.Set               // results that have an entry
 
@@ -64,20 +65,11 @@ type Report struct {
 	Removed int64                          `json:"removed"` // files of results that are deleted or have other files now
 }
 
-// Others returns how many files are not stored.
-func (r *Report) Others() (n int64) {
-	for status, files := range r.Files {
-		if status != transport.FileStored {
-			n += files
-		}
-	}
-	return n
-}
-
 // entriesFolder begins the names of the entries of results.
 const entriesFolder = load.ControlFolder + "/files/"
 
-// entry says what became of the files of a result.
+// entry says what became of the files of a result. While a run fetches them, those that are new
+// have a path and no status.
 type entry struct {
 	// Updated is the result's date_update when its files were fetched, as text. A result
 	// that was edited since may have other files under the same links.
@@ -191,7 +183,8 @@ func (f *Folder) Report() *Report { return &f.report }
 // Fetch fetches the files of the snapshot's results that are not stored yet, and removes those of
 // results in deleted, unless the definition keeps them. It ends early, with an error that tells
 // to run again, if the service is away or the budget is used up: what was fetched is kept.
-func (f *Folder) Fetch(ctx context.Context, s *reconcile.Snapshot, deleted idset.Set) error {
+func (f *Folder) Fetch(ctx context.Context, s *reconcile.Snapshot, deleted idset.Set, watch func()) error {
+	f.watch = watch
 	ctx, cancel := context.WithCancelCause(ctx)
 	var watching sync.WaitGroup
 	defer watching.Wait()
@@ -224,14 +217,14 @@ func (f *Folder) Fetch(ctx context.Context, s *reconcile.Snapshot, deleted idset
 		}
 	}
 	f.unfetched = f.failing.Set()
-	if n := f.report.Others(); n > 0 && f.job.Def.Extract.Proof {
-		return &definition.Fault{Code: 65, Text: fmt.Sprintf("%d uploaded files are not stored: %s; nothing was committed, because --strict or verify: required asks for all of them", n, f.report.words())}
+	if rest := f.report.Rest(); rest != "" && f.job.Def.Extract.Proof {
+		return &definition.Fault{Code: 65, Text: fmt.Sprintf("uploaded files are not stored: %s; nothing was committed, because --strict or verify: required asks for all of them", rest)}
 	}
 	return nil
 }
 
-// words names how many files are in which state, except for those that are stored.
-func (r *Report) words() string {
+// Rest names how many files are not stored, and why; "" if all are.
+func (r *Report) Rest() string {
 	var words []string
 	for _, status := range []transport.FileStatus{
 		transport.FileMissing, transport.FileForbidden, transport.FileTooLarge, transport.FileChanged, transport.FileRefused, transport.FileFailed,
@@ -243,22 +236,13 @@ func (r *Report) words() string {
 	return strings.Join(words, ", ")
 }
 
-// String says what became of the files, in words for people.
-func (r *Report) String() string {
-	text := fmt.Sprintf("%d files stored", r.Files[transport.FileStored])
-	if r.Others() > 0 {
-		text += ", " + r.words()
-	}
-	return text
-}
-
 // settle makes the folder hold the files of a result and no others of it, and writes its entry.
 func (f *Folder) settle(ctx context.Context, r result) error {
 	was, err := f.entry(ctx, r.id)
 	if err != nil {
 		return err
 	}
-	is := entry{Updated: r.updated}
+	is, announced := entry{Updated: r.updated}, false
 	same := was.Updated == r.updated && len(was.Files) == len(r.links)
 	for _, l := range r.links {
 		before, known := was.find(l)
@@ -272,9 +256,16 @@ func (f *Folder) settle(ctx context.Context, r result) error {
 			fetch = err != nil || there.Bytes != now.Bytes
 		}
 		if fetch {
+			if !announced {
+				announced, same = true, false
+				if was, err = f.announce(ctx, r, was); err != nil {
+					return err
+				}
+			}
 			if now, err = f.fetch(ctx, r.id, l); err != nil {
 				return err
 			}
+			f.watch()
 			if now.Status == transport.FileFailed {
 				now.Failed = before.Failed + 1
 			}
@@ -293,6 +284,9 @@ func (f *Folder) settle(ctx context.Context, r result) error {
 			if err := f.dest.Delete(ctx, old.Path); err != nil {
 				return err
 			}
+			if old.Status == "" {
+				continue
+			}
 			f.mu.Lock()
 			f.report.Removed++
 			f.mu.Unlock()
@@ -301,11 +295,30 @@ func (f *Folder) settle(ctx context.Context, r result) error {
 	if len(is.Files) == 0 {
 		return f.dest.Delete(ctx, entryName(r.id))
 	}
-	data, err := json.Marshal(is)
+	return f.write(ctx, r.id, is)
+}
+
+func (f *Folder) write(ctx context.Context, id int64, e entry) error {
+	data, err := json.Marshal(e)
 	if err != nil {
 		return err
 	}
-	return f.dest.Put(ctx, entryName(r.id), data, load.AnyVersion)
+	return f.dest.Put(ctx, entryName(id), data, load.AnyVersion)
+}
+
+// announce adds the places of a result's files to its entry, before the first of them is stored. So
+// each file in the folder stands in an entry, also after a run that was killed.
+func (f *Folder) announce(ctx context.Context, r result, was entry) (entry, error) {
+	before := len(was.Files)
+	for _, l := range r.links {
+		if at := l.place(r.id); !was.holds(at) {
+			was.Files = append(was.Files, file{Path: at})
+		}
+	}
+	if len(was.Files) == before {
+		return was, nil
+	}
+	return was, f.write(ctx, r.id, was)
 }
 
 // count adds a file to the report. The error tells that the service gives no files any more.
@@ -340,8 +353,7 @@ const mostFailed = 10
 // fetch fetches one file and stores it.
 func (f *Folder) fetch(ctx context.Context, id int64, l link) (file, error) {
 	is := file{Item: l.item, N: l.n, Link: l.url.String(), Name: safeName(l.url)}
-	item := safe(l.item)
-	at := fmt.Sprintf("%d/%s-%d-%s", id, strings.ToValidUTF8(item[:min(len(item), mostItem)], ""), l.n, is.Name)
+	at := l.place(id)
 	var upload load.Upload
 	defer func() {
 		if upload != nil {

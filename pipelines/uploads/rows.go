@@ -3,9 +3,11 @@ package uploads
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"net/url"
 	"path"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -32,6 +34,12 @@ type link struct {
 	item string
 	n    int
 	url  *url.URL
+}
+
+// place returns where the file lies in the folder.
+func (l link) place(id int64) string {
+	item := safe(l.item)
+	return fmt.Sprintf("%d/%s-%d-%s", id, strings.ToValidUTF8(item[:min(len(item), mostItem)], ""), l.n, safeName(l.url))
 }
 
 // safeName returns the name of a file: the last element of its link, made safe. A name that is

@@ -48,6 +48,7 @@ type Progress struct {
 	// Values that the bar reads, also while mu is held.
 	until atomic.Pointer[time.Time] // requests wait for their budget until then; nil if they do not
 	head  atomic.Pointer[string]    // the text at the beginning of the bar
+	files atomic.Int64              // uploaded files asked for
 	aside atomic.Pointer[string]    // see Say
 }
 
@@ -145,6 +146,7 @@ func (p *Progress) sum() (sum pipelines.Progress, remaining int64, known bool) {
 	known = len(p.forms) >= p.all && len(p.forms) > 0
 	for form, f := range p.forms {
 		sum.Windows, sum.WindowsDone, sum.Rows, sum.Requests = sum.Windows+f.Windows, sum.WindowsDone+f.WindowsDone, sum.Rows+f.Rows, sum.Requests+f.Requests
+		sum.Files += f.Files
 		switch {
 		case p.ended[form]:
 		case f.Expected == extract.Unknown:
@@ -172,9 +174,15 @@ func (p *Progress) draw(form string) {
 			}
 			return " " + read(&p.aside)
 		}
+		fetched := func(decor.Statistics) string {
+			if n := p.files.Load(); n > 0 {
+				return ", " + Plural(n, "file")
+			}
+			return ""
+		}
 		// A bar that begins without a total does not complete by itself.
 		p.bar = p.screen.AddBar(0,
-			mpb.PrependDecorators(decor.Any(func(decor.Statistics) string { return read(&p.head) }), decor.CountersNoUnit("%d / %d results")),
+			mpb.PrependDecorators(decor.Any(func(decor.Statistics) string { return read(&p.head) }), decor.CountersNoUnit("%d / %d results"), decor.Any(fetched)),
 			mpb.AppendDecorators(decor.Percentage(), decor.Name(" "), decor.AverageETA(decor.ET_STYLE_GO), decor.Any(says)))
 	}
 	head := plain.Line(form)
@@ -186,6 +194,7 @@ func (p *Progress) draw(form string) {
 	if known || remaining > 0 {
 		p.bar.SetTotal(sum.Rows+remaining, false)
 	}
+	p.files.Store(sum.Files)
 	p.bar.SetCurrent(sum.Rows)
 }
 
@@ -209,6 +218,9 @@ func (p *Progress) record(ctx context.Context, log *slog.Logger, now time.Time) 
 	attrs := []slog.Attr{
 		slog.Int("forms_done", len(p.ended)), slog.Int("forms", p.all), slog.Int64("windows_done", sum.WindowsDone), slog.Int64("windows", sum.Windows),
 		slog.Int64("results", sum.Rows), slog.Int64("requests", sum.Requests), slog.Float64("rate", math.Round(rate*10)/10),
+	}
+	if sum.Files > 0 {
+		attrs = append(attrs, slog.Int64("files", sum.Files))
 	}
 	if _, waits := p.waits(now); known && rate > 0 && !waits {
 		attrs = append(attrs, slog.Duration("time_left", time.Duration(float64(remaining)/rate*float64(time.Second)).Round(time.Second)))

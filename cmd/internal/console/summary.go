@@ -181,11 +181,11 @@ func (l *Log) Summarize(r *pipelines.Report, machinesZone bool) {
 				slog.String("form", f.Form), slog.Int64("rows", out.Rows), slog.String("path", out.Path), slog.Int64("bytes", out.Bytes))
 		}
 		if f.Files != nil {
-			level := slog.LevelInfo
-			if f.Files.Others() > 0 {
-				level = slog.LevelWarn
+			level, text := slog.LevelInfo, fmt.Sprintf("%s: %s stored in %s (%s)", f.Form, Plural(f.Files.Files[transport.FileStored], "file"), f.Files.Path, Size(f.Files.Bytes))
+			if rest := f.Files.Rest(); rest != "" {
+				level, text = slog.LevelWarn, text+"; not stored: "+rest
 			}
-			l.Tell(level, fmt.Sprintf("%s: %s in %s (%s)", f.Form, f.Files, f.Files.Path, Size(f.Files.Bytes)), slog.String("form", f.Form), fileCounts(f.Files), slog.String("path", f.Files.Path))
+			l.Tell(level, text, slog.String("form", f.Form), fileCounts(f.Files), slog.String("path", f.Files.Path))
 		}
 		l.Tell(slog.LevelInfo, f.Form+": "+strings.Join(remarks(f, machinesZone), "; "))
 		for _, d := range f.Drift {
