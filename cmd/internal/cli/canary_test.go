@@ -44,7 +44,7 @@ type canaryWorld struct {
 func newCanaryWorld(t *testing.T) *canaryWorld {
 	t.Helper()
 	w := &canaryWorld{root: t.TempDir(), inputs: t.TempDir(), crooked: newCrooked(t)}
-	service, server := newService(canary, smallForm(), largeForm("orders", 450))
+	service, server := newService(canary, smallForm(), largeForm("orders", 450), uploadsForm())
 	t.Cleanup(server.Close)
 	tls := httptest.NewUnstartedServer(service)
 	tls.Config.ErrorLog = log.New(io.Discard, "", 0) // it tells of every refused certificate
@@ -91,6 +91,7 @@ func (w *canaryWorld) commands(t *testing.T) []canaryRun {
 		{"schema infer", 0, "", with("schema", "infer", "--form", "form1", "-o", "form1.yaml")},
 		{"export", 0, "", with("export", "--form", "form1", "-o", "form1.csv", "--report", "export.html", "--state", "state")},
 		{"export to stdout", 0, "", with("export", "--form", "form1")},
+		{"export of files", 0, "file-redirect=0.4,file-busy=0.2", with("export", "--form", "uploads", "-o", "uploads.csv", "--files", "uploads")},
 		{"forms", 0, "", with("forms", "--json")},
 		{"status", 0, "", with("status", "--form", "form1")},
 		{"publish", 0, "", with("publish", "--form", "form1")},
@@ -194,7 +195,7 @@ func TestCanary(t *testing.T) {
 	}
 	for _, must := range []string{
 		"report.json", "report-of-a-failure.json", "page.html", "report-of-a-failure.html", "out/good/form1.csv.manifest.json", "out/good/lake/orders/_manifest.json",
-		"out/rejects/form1.csv.rejects.jsonl", "demo/feedback.csv",
+		"out/rejects/form1.csv.rejects.jsonl", "demo/feedback.csv", "uploads/files.csv",
 	} {
 		if _, err := os.Stat(filepath.Join(w.root, filepath.FromSlash(must))); err != nil {
 			t.Errorf("nothing to grep: %v", err)

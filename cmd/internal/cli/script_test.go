@@ -45,7 +45,7 @@ var update = flag.Bool("update", false, "rewrite the golden files inside the scr
 //	jsonlines FILE            every line is a JSON object, no key in it twice
 func TestScripts(t *testing.T) {
 	params := scripts(t, func() *formservice.Server {
-		return &formservice.Server{Key: testKey, Accounts: []string{"other"}, Forms: []*formservice.Form{smallForm(), largeForm("orders", 450), hostileForm()}, API: formservice.Both}
+		return &formservice.Server{Key: testKey, Accounts: []string{"other"}, Forms: []*formservice.Form{smallForm(), largeForm("orders", 450), hostileForm(), uploadsForm()}, API: formservice.Both, Files: true}
 	})
 	params.Dir = filepath.Join("testdata", "script")
 	testscript.Run(t, params)

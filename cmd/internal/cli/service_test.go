@@ -42,6 +42,34 @@ func smallForm() *formservice.Form {
 	return f
 }
 
+// uploadsForm is a form of three results with four uploaded files.
+func uploadsForm() *formservice.Form {
+	result := func(id int64, photo string, cvs ...string) formservice.Result {
+		r := formservice.Result{
+			ID: id, Metas: []formservice.Meta{{ID: "date_finish", Value: fmt.Sprintf("2026-01-%d 09:00:00", id-190)}, {ID: "date_update", Value: fmt.Sprintf("2026-01-%d 09:00:00", id-190)}},
+			Items: []formservice.Answer{{ID: "1", Values: []string{"Ada"}}},
+		}
+		for i := range cvs {
+			cvs[i] = formservice.MadeFiles + cvs[i]
+		}
+		if cvs != nil {
+			r.Items = append(r.Items, formservice.Answer{ID: "7", Values: cvs})
+		}
+		if photo != "" {
+			r.Items = append(r.Items, formservice.Answer{ID: "8", Values: []string{formservice.MadeFiles + photo}})
+		}
+		return r
+	}
+	f := formservice.NewForm("uploads", []formservice.Item{
+		{ID: "1", Type: "text", Index: 1, Label: "Full name"}, {ID: "7", Type: "list", Index: 2, Label: "CV"}, {ID: "8", Type: "text", Index: 3, Label: "Photo"},
+	}, []formservice.Result{
+		result(201, "sig-12-8-201_..%2f..%2fme.png", "f-12-7-201_cv.pdf"), result(202, "", "f-12-7-202_cv.pdf", "f-12-7-202_Zeugnis%20%C3%BC.docx"), result(203, ""),
+	})
+	f.ID, f.Name, f.Description = "1777", "Applications", ""
+	f.Metas = []string{"date_finish", "date_update"}
+	return f
+}
+
 // largeForm needs several pages and windows.
 func largeForm(directory string, results int) *formservice.Form {
 	return formservice.Generate(formservice.GenerateOptions{Directory: directory, Name: "Orders", Results: results, Seed: 3, Items: 6})
@@ -49,7 +77,7 @@ func largeForm(directory string, results int) *formservice.Form {
 
 // newService is a service of small forms over real HTTP, in both generations.
 func newService(key string, forms ...*formservice.Form) (*formservice.Server, *httptest.Server) {
-	s := &formservice.Server{API: formservice.Both, Key: key, Accounts: []string{"other"}, Forms: forms}
+	s := &formservice.Server{API: formservice.Both, Key: key, Accounts: []string{"other"}, Forms: forms, Files: true}
 	return s, httptest.NewServer(s)
 }
 

@@ -1,13 +1,16 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/formetl/formetl/cmd/internal/console"
+	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load/loadtest/needs"
 )
 
@@ -66,6 +69,59 @@ func TestKilledAtEveryPoint(t *testing.T) {
 		w.run()
 		w.whole()
 		w.formetl("clean", w.definition())
+	}
+}
+
+// The table of uploaded files is right after edits and deletions, also where files: came later
+// than the table, and where somebody dropped the table of files.
+func TestTableOfFiles(t *testing.T) {
+	w := newTableWorld(t)
+	w.service.Files = true
+	for i, r := range w.ids()[:3] {
+		w.answer(r, fmt.Sprintf("%sf-1-3-%d_a.pdf", formservice.MadeFiles, i), "none", formservice.MadeFiles+"sig-1-3.png")
+	}
+	ids := w.ids()
+	w.run()
+	w.schema = fmt.Sprintf("files: {path: %q}\n", filepath.Join(w.dir, "files")+"/") + strings.Replace(declared, "  columns:\n", "  columns:\n    - {name: updated, from: \"meta:date_update\", type: timestamp}\n", 1)
+	list := func(when string, want ...string) {
+		t.Helper()
+		w.run()
+		got := w.query(`SELECT f.id, item, n, name, status, bytes > 0 AND length(sha256) = 64 AND path LIKE f.id || '/%' FROM forms.form1__files f ORDER BY 1, 2, 3`)
+		for i := range want {
+			want[i] = strings.NewReplacer("%1", fmt.Sprint(ids[0]), "%2", fmt.Sprint(ids[1]), "%3", fmt.Sprint(ids[2])).Replace(want[i])
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: the table of files holds\n%s\nwant\n%s", when, strings.Join(got, "\n"), strings.Join(want, "\n"))
+		}
+		w.formetl("verify", w.definition())
+	}
+	list("files: came later",
+		"%1|3|1|f-1-3-0_a.pdf|stored|t", "%1|3|3|sig-1-3.png|stored|t",
+		"%2|3|1|f-1-3-1_a.pdf|stored|t", "%2|3|3|sig-1-3.png|stored|t",
+		"%3|3|1|f-1-3-2_a.pdf|stored|t", "%3|3|3|sig-1-3.png|stored|t")
+	if key := w.query("SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE conrelid = 'forms.form1__files'::regclass AND contype = 'p'"); key[0] != "PRIMARY KEY (id, item, n)" {
+		t.Errorf("the key is %s", key)
+	}
+	w.service.SetFaults("file-missing=1")
+	w.answer(ids[0], "none", formservice.MadeFiles+"f-1-3-0_a.pdf")
+	w.answer(ids[1], "none")
+	w.form.Delete(ids[2])
+	list("edits and a deletion", "%1|3|2|f-1-3-0_a.pdf|missing|")
+	w.query("DROP TABLE forms.form1__files")
+	w.answer(ids[1], formservice.MadeFiles+"f-1-3-8_b.pdf")
+	list("the table was dropped", "%1|3|2|f-1-3-0_a.pdf|missing|", "%2|3|1|f-1-3-8_b.pdf|missing|")
+	if left, err := filepath.Glob(filepath.Join(w.dir, "files", "[0-9]*")); err != nil || len(left) > 0 {
+		t.Errorf("there is left %v, %v", left, err)
+	}
+}
+
+// answer gives a result other values of item 3.
+func (w *tableWorld) answer(id int64, values ...string) {
+	w.t.Helper()
+	r, _ := w.form.Get(id)
+	r.Items[2].Values = values
+	if err := w.form.Update(r); err != nil {
+		w.t.Fatal(err)
 	}
 }
 
