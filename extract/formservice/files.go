@@ -93,7 +93,7 @@ func (s *Server) serveFile(w http.ResponseWriter, r *http.Request, req Request, 
 		if after := faults.text("retry-after"); after != "" {
 			h.Set("Retry-After", after)
 		}
-		http.Error(out, "try again", busy)
+		http.Error(out, "try again", max(busy, http.StatusTooManyRequests)) // with 200 it would be a file
 	case req.Secret:
 		http.Error(out, "files take no key", http.StatusBadRequest)
 	case req.Method != http.MethodGet && req.Method != http.MethodHead:

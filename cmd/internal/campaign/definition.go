@@ -28,6 +28,7 @@ type definition struct {
 	columns     []column // declared; nil: inferred
 	ignore      bool     // unknown: ignore, else add
 	explode     string   // name of a declared list that has child outputs
+	files       bool     // uploaded files are stored
 	outputs     []*output
 
 	// unfinished is the moment at which the first run began that a later one may
@@ -98,6 +99,7 @@ func (l *life) newDefinition(random *rand.Rand, api string, follows bool) *defin
 	for n := range 1 + random.IntN(3) {
 		d.add(l.newOutput(random, d.incremental, n))
 	}
+	d.files = d.explode == "" && chance(random, 30)
 	return d
 }
 
@@ -187,6 +189,7 @@ func (d *definition) text(serviceURL string, in *bucket) string {
 		say(c.onError != "", ", on_error: %s", c.onError)
 		say(true, ", explode: %t}\n", c.name == d.explode)
 	}
+	say(d.files, "files: {path: files/}\n")
 	say(true, "load:\n")
 	for _, o := range d.outputs {
 		switch {

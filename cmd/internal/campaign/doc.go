@@ -38,6 +38,9 @@
 // as processes allow: requests that are under way side by side may come in
 // another order, and moments pass differently.
 //
+// Some definitions store uploaded files. In the end each file is as the service gives it, and
+// where the definition reads all results, no file is missing or too many.
+//
 // To extend it: what results do belongs in people.go, what a definition may say
 // in definition.go, what a service may do in newService, and what may happen to
 // a process in step.go. What formetl promises stands in judge.go.

@@ -1,10 +1,14 @@
 package main
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -71,6 +75,9 @@ func newLife(c *campaign, seed uint64) (*life, error) {
 	l.people = newPeople(source(seed, 5), clock, api == formservice.V2, l.now)
 	l.service = startService(l.key, l.people.form, clock, faults)
 	l.def = l.newDefinition(source(seed, 6), api, follows)
+	if l.def.files { // what is answered from now on may be a link
+		l.people.links = l.service.URL + "/acme/files/f-1-1-"
+	}
 	l.def.uncounted = faults.Value("v2-pagination") != ""
 	return l, nil
 }
@@ -204,7 +211,7 @@ func (l *life) end() error {
 			return fmt.Errorf("nobody disturbed it:\n%s", last)
 		}
 	}
-	problems := []error{l.unwritten(l.dir)}
+	problems := []error{l.unwritten(l.dir), l.uploaded()}
 	for _, o := range l.def.outputs {
 		problems = append(problems, l.unwritten(o.dir))
 		if names := o.last.needless(o); len(names) > 0 {
@@ -219,6 +226,39 @@ func (l *life) end() error {
 		return fmt.Errorf("in the end:\n%w", err)
 	}
 	return nil
+}
+
+// uploaded checks that each uploaded file is as the service gives it, and, where the definition reads
+// all results, that those of all results are there and no others.
+func (l *life) uploaded() error {
+	files, err := readFiles(filepath.Join(l.dir, "files"))
+	problems, found, want := []error{err}, map[string]bool{}, map[string]bool{}
+	for name, data := range files {
+		if strings.HasPrefix(name, ".formetl/") {
+			continue
+		}
+		found[name] = true
+		sum := sha256.Sum256(data)
+		is := formservice.File{Size: int64(len(data)), SHA256: hex.EncodeToString(sum[:])}
+		if _, linked, _ := strings.Cut(name, "-1-f-"); !slices.Contains(l.service.form.FileOf("f-"+linked), is) {
+			problems = append(problems, fmt.Errorf("the file %s is another one than the service's", name))
+		}
+	}
+	if d := l.def; !d.files || d.columns != nil || d.complete || !d.from.IsZero() || !d.to.IsZero() || l.breaks() {
+		return errors.Join(problems...)
+	}
+	l.people.form.Each(func(r formservice.Result) bool {
+		for _, a := range r.Items {
+			if len(a.Values) == 1 && strings.HasPrefix(a.Values[0], l.people.links) {
+				want[fmt.Sprintf("%d/%s-1-%s", r.ID, a.ID, path.Base(a.Values[0]))] = true
+			}
+		}
+		return true
+	})
+	if !maps.Equal(found, want) {
+		problems = append(problems, fmt.Errorf("%d files are stored, and %d are linked to", len(found), len(want)))
+	}
+	return errors.Join(problems...)
 }
 
 // close ends the life. Its folder and its database stay where something was wrong.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -24,6 +25,7 @@ type people struct {
 	nextID  int64
 	begin   time.Time // the first day of results
 	undated bool      // some results have no date
+	links   string    // what links to uploaded files begin with; "" if there are none
 	moving  bool      // results may move while they are read; else they may go
 
 	mu      sync.Mutex // requests that come side by side change results
@@ -249,6 +251,9 @@ func (p *people) value(kind string) string {
 		return p.begin.AddDate(0, 0, p.random.IntN(9999)-5000).Format(time.DateOnly)
 	case "textarea":
 		return strings.Repeat(p.text()+"\n", p.random.IntN(3))
+	}
+	if p.links != "" && chance(p.random, 40) {
+		return fmt.Sprintf("%s%d_cv.pdf", p.links, p.random.IntN(1000))
 	}
 	return pick(p.random, "Anna", "O'Neil", "Ćirić", "山田", p.text())
 }

@@ -90,7 +90,7 @@ type service struct {
 }
 
 func startService(key string, form *formservice.Form, clock *clock, faults formservice.Faults) *service {
-	s := &service{clock: clock, form: &formservice.Server{Key: key, Forms: []*formservice.Form{form}, Faults: faults, API: formservice.Both, Zone: clock.zone}}
+	s := &service{clock: clock, form: &formservice.Server{Key: key, Forms: []*formservice.Form{form}, Faults: faults, API: formservice.Both, Files: true, Zone: clock.zone}}
 	s.form.Decide = s.decide
 	s.front = newFront(s.answer)
 	return s

@@ -117,7 +117,7 @@ func newPoint(random *rand.Rand, tables bool) string {
 		points = append(points, "load", "load", "loaded", "loaded")
 	}
 	if chance(random, 40) {
-		points = []string{"planned", "piece", "read", "verified", "snapshot", "check", "staged", "prepared", "beside", "parts", "objects", "codebook"}
+		points = []string{"planned", "piece", "read", "verified", "snapshot", "check", "staged", "prepared", "beside", "parts", "objects", "codebook", "file", "file_stored"}
 	}
 	return fmt.Sprintf("%s:%d", pick(random, points...), pick(random, 1, 1, 1, 2, 2, 3, 4))
 }
