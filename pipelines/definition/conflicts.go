@@ -105,11 +105,7 @@ func (d *Definition) Places(forms []string, formats []load.Format, runID string)
 		if err != nil {
 			continue
 		}
-		outputs := d.Outputs
-		if d.Files != nil {
-			outputs = append(slices.Clone(outputs), d.Files.Output())
-		}
-		for i, out := range outputs {
+		for i, out := range d.WithFiles() {
 			expanded, err := ExpandPath(out.Path, d.PathValues(form, runID))
 			if err != nil || out.Path == StdoutPath {
 				continue

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -30,18 +31,24 @@ type Files struct {
 const DefaultMaxFile = 100 << 20
 
 // Output returns the folder of files as an output, which tells how to open it. In a bucket each
-// file is sent part by part where s3: says nothing else, because several files are sent at once.
+// file is sent part by part, and parts are small, where s3: says nothing else, because several files
+// are sent at once.
 func (f *Files) Output() Output {
 	out := Output{Path: f.Path, NoCodebook: true, S3: f.S3}
 	if OnS3(f.Path) {
-		s3 := S3{PartsInFlight: 1}
-		if f.S3 != nil {
-			s3 = *f.S3
-			s3.PartsInFlight = cmp.Or(s3.PartsInFlight, 1)
-		}
+		s3 := *cmp.Or(f.S3, &S3{})
+		s3.PartSize, s3.PartsInFlight = cmp.Or(s3.PartSize, minPartSize), cmp.Or(s3.PartsInFlight, 1)
 		out.S3 = &s3
 	}
 	return out
+}
+
+// WithFiles returns the outputs, and behind them the folder of uploaded files if there is one.
+func (d *Definition) WithFiles() []Output {
+	if d.Files == nil {
+		return d.Outputs
+	}
+	return append(slices.Clone(d.Outputs), d.Files.Output())
 }
 
 // readFiles reads files:, the folder that uploaded files are stored in.

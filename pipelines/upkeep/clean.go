@@ -41,9 +41,7 @@ func Clean(ctx context.Context, def *definition.Definition, o pipelines.Options,
 	c := &cleaner{def: def, o: o, how: how, visited: map[string]bool{}}
 	forms, failed, err := eachForm(ctx, def, o, func(def *definition.Definition, form string) error {
 		all := *def
-		if def.Files != nil { // in their folder lies what was staged of them
-			all.Outputs = append(slices.Clone(def.Outputs), def.Files.Output())
-		}
+		all.Outputs = def.WithFiles() // what was staged of files lies in their folder
 		return eachOutput(ctx, &all, o, form, func(out definition.Output, at output.Location) error { return c.output(ctx, out, at) })
 	})
 	if err != nil {

@@ -34,9 +34,10 @@ const (
 // It returns the outputs whose destination can be used.
 func (e *examination) rights(ctx context.Context, form string) (usable []definition.Output) {
 	def, _ := e.def.For(form) // a schema that is wrong has a check of its own
-	found := make([][]Check, len(def.Outputs))
+	outputs := def.WithFiles()
+	found := make([][]Check, len(outputs))
 	var all sync.WaitGroup
-	for i, out := range def.Outputs {
+	for i, out := range outputs {
 		if out.Path == definition.StdoutPath {
 			continue
 		}
@@ -51,7 +52,7 @@ func (e *examination) rights(ctx context.Context, form string) (usable []definit
 	all.Wait()
 	e.removeFolders()
 	for i, of := range found {
-		if !slices.ContainsFunc(of, func(c Check) bool { return c.Name == place }) {
+		if i < len(def.Outputs) && !slices.ContainsFunc(of, func(c Check) bool { return c.Name == place }) {
 			usable = append(usable, def.Outputs[i])
 		}
 		e.Checks = append(e.Checks, of...)
