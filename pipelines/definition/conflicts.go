@@ -43,6 +43,9 @@ func (r *reader) checkOutputs(names value) {
 	if s := r.def.Schema; s != nil && s.Unknown == schemas.UnknownAdd && slices.ContainsFunc(s.Columns, protected) {
 		r.schema.Warn("write unknown: ignore or unknown: fail into the schema", "columns have pii rules, and unknown: add writes new items without one")
 	}
+	if s := r.def.Schema; s != nil && r.def.Files != nil && s.Unknown != schemas.UnknownAdd && s.Find(schemas.Source{Kind: schemas.FromMeta, ID: "date_update"}) < 0 {
+		r.schema.Warn(`write a column from "meta:date_update", of the type timestamp`, "no column tells when a result last changed, so that a file whose place another one of the same name took is not fetched again")
+	}
 	for _, out := range slices.Clone(r.outputs) {
 		// A problem with a child output is reported at its parent.
 		for range r.def.children() {

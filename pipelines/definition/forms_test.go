@@ -107,6 +107,8 @@ func TestWarnings(t *testing.T) {
 		{"forms: [form1]\n", "forms: [form1]\nschema: s/form1.yaml\n", "8:9: schema: columns have pii rules, and unknown: add writes new items without one"},
 		{"forms: [form1]\n", "forms: [form1]\nschema: s/{form}.yaml\n", "8:9: schema: form form1: columns have pii rules"},
 		{"forms: [form1]\n", "forms: [form1]\nschema: {unknown: ignore, columns: [{name: mail, from: 'item:1', type: string, pii: redact}]}\n", ""},
+		{"forms: [form1]\n", "forms: [form1]\nfiles: {path: f/}\nschema: {unknown: ignore, columns: [{name: id, from: result_id, type: int64}]}\n", "9:1: schema: no column tells when a result last changed"},
+		{"forms: [form1]\n", "forms: [form1]\nfiles: {path: f/}\nschema: {name: s, columns: [{name: id, from: result_id, type: int64}]}\n", ""},
 		{"load:\n  - path: out.csv\n", "extract: {mode: incremental, to: 2026-01-01}\nload: [{path: lake/, format: csv}]\n", "8:34: extract.to: it has passed"},
 		{"load:\n  - path: out.csv\n", "extract: {mode: incremental, to: -7d}\nload: [{path: lake/, format: csv}]\n", ""},
 		{"load:", "extract: {to: 2026-01-01}\nload:", ""},
