@@ -164,6 +164,22 @@ func (f *Folder) look(ctx context.Context) error {
 		}
 	}
 	f.entries = ids.Set()
+	return f.own(ctx)
+}
+
+// own notes in the folder whose files it holds. A folder of another form is refused: its results
+// have the same ids, and a run would take its files for those of deleted results.
+func (f *Folder) own(ctx context.Context) error {
+	const name = entriesFolder + "of"
+	owner := fmt.Sprintf("form %s of account %s", f.job.Form, f.job.Def.Source.Account)
+	switch data, _, err := f.dest.Get(ctx, name); {
+	case errors.Is(err, load.ErrNotExist):
+		return f.dest.Put(ctx, name, []byte(owner), load.AnyVersion)
+	case err != nil:
+		return err
+	case string(data) != owner:
+		return &definition.Fault{Code: 73, Text: fmt.Sprintf("%s holds the uploaded files of %s; give those of each form a folder of their own", f.report.Path, data)}
+	}
 	return nil
 }
 

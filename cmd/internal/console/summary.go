@@ -185,6 +185,9 @@ func (l *Log) Summarize(r *pipelines.Report, machinesZone bool) {
 			if rest := f.Files.Rest(); rest != "" {
 				level, text = slog.LevelWarn, text+"; not stored: "+rest
 			}
+			if n := f.Files.Removed; n > 0 {
+				text += "; " + Plural(n, "older file") + " removed"
+			}
 			l.Tell(level, text, slog.String("form", f.Form), fileCounts(f.Files), slog.String("path", f.Files.Path))
 		}
 		l.Tell(slog.LevelInfo, f.Form+": "+strings.Join(remarks(f, machinesZone), "; "))
