@@ -154,7 +154,7 @@ func (s *Sender) receive(ctx context.Context, r *receipt) (h Header, err error) 
 	for {
 		n, err := res.Body.Read(buffer)
 		if n > 0 {
-			idle.Reset(s.cfg.Timeout)
+			idle.Stop() // how long the writer takes is not the service's matter
 			if r.written+int64(n) > r.call.MaxBytes {
 				r.file.Status = FileTooLarge
 				return h, nil
@@ -163,6 +163,7 @@ func (s *Sender) receive(ctx context.Context, r *receipt) (h Header, err error) 
 				return h, r.failure
 			}
 			r.written, r.grew = r.written+int64(n), true
+			idle.Reset(s.cfg.Timeout)
 		}
 		switch {
 		case errors.Is(err, io.EOF):

@@ -209,6 +209,30 @@ func TestFileThatCannotBeWritten(t *testing.T) {
 	}
 }
 
+// slow takes long to write, as a bucket far away does.
+type slow struct{ bytes.Buffer }
+
+func (s *slow) Write(p []byte) (int, error) {
+	time.Sleep(300 * time.Millisecond) // more than Timeout
+	return s.Buffer.Write(p)
+}
+
+// TestFileForASlowWriter: the time that a file's place takes is not the service's.
+func TestFileForASlowWriter(t *testing.T) {
+	t.Parallel()
+	s := serveFiles(t, func(w http.ResponseWriter, _ *http.Request, _ int) {
+		_, _ = io.WriteString(w, "first")
+		_ = http.NewResponseController(w).Flush()
+		time.Sleep(50 * time.Millisecond)
+		_, _ = io.WriteString(w, "last")
+	})
+	var to slow
+	file, _, err := s.fetch(t, "/files/f-1", func(c *FileCall) { c.Begin = func() (io.Writer, error) { to.Reset(); return &to, nil } })
+	if err != nil || file.Status != FileStored || to.String() != "firstlast" || len(s.came) != 1 {
+		t.Errorf("%+v, %v: %q by %d requests", file, err, &to, len(s.came))
+	}
+}
+
 func TestFileLink(t *testing.T) {
 	for value, want := range map[string]bool{
 		"https://fs1.example.com/acme/files/f-1-2-3_cv.pdf":    true,
