@@ -145,8 +145,9 @@ func (f *Folder) look(ctx context.Context) error {
 		return err
 	}
 	for _, l := range left {
-		if l.Run == "" { // another program's, or one of a run that is just beginning
-			continue
+		folder, _, _ := strings.Cut(l.Name, "/")
+		if _, err := strconv.ParseInt(folder, 10, 64); l.Run == "" && (l.Kind != load.UnfinishedUpload || err != nil) {
+			continue // another program's. Of a result's files, it is of a run that died as it began the upload
 		}
 		if err := f.dest.Abort(ctx, load.Prepared{Name: l.Name, Staged: l.Staged}); err != nil {
 			return err
