@@ -86,7 +86,7 @@ func (w *world) fileRows() (rows []fileRow) {
 		_ = file.Close()
 	}
 	for _, r := range rows {
-		if r.Status != "stored" {
+		if r.Path == "" {
 			continue
 		}
 		listed[r.Path] = true
@@ -201,6 +201,21 @@ func TestUploadedFiles(t *testing.T) {
 			form.Delete(2)
 			step("edits and a deletion", []string{"f-1-1-3_c.pdf", "f-1-3-1_Foto Zürich.png", "f-1-9-1_new.pdf"},
 				"1/2-1-f-1-9-1_new.pdf stored", photo, "3/2-1-f-1-1-3_c.pdf stored")
+
+			def.Source.Requests.Retries = 0 // an edited file that does not come leaves its older copy, and comes later
+			w.service.Decide = func(r formservice.Request) formservice.Fault {
+				if r.File == "f-1-1-3_c.pdf" {
+					return formservice.FaultBusy
+				}
+				return formservice.NoFault
+			}
+			form.SetClock(func() time.Time { return extracttest.Wall("2026-02-01 12:45:00") })
+			if err := form.Update(withFiles(3, 3, []string{"f-1-1-3_c.pdf"}, "")); err != nil {
+				t.Fatal(err)
+			}
+			step("a file that does not come", []string{"f-1-1-3_c.pdf"}, "1/2-1-f-1-9-1_new.pdf stored", photo, "3/2-1-f-1-1-3_c.pdf failed")
+			w.service.Decide = nil
+			step("it comes", []string{"f-1-1-3_c.pdf"}, "1/2-1-f-1-9-1_new.pdf stored", photo, "3/2-1-f-1-1-3_c.pdf stored")
 		})
 	}
 }

@@ -85,7 +85,8 @@ type file struct {
 	Name   string               `json:"name"` // the link's last element, made safe
 	Status transport.FileStatus `json:"status"`
 	Type   string               `json:"type,omitempty"`
-	// Path, Bytes and SHA256 are of a stored file alone. Path is relative to the folder.
+	// Path, Bytes and SHA256 are of what lies in the folder: the file, or an older one in its place
+	// that could not be fetched anew. Path is relative to the folder.
 	Path   string `json:"path,omitempty"`
 	Bytes  int64  `json:"bytes,omitempty"`
 	SHA256 string `json:"sha256,omitempty"`
@@ -283,8 +284,8 @@ func (f *Folder) settle(ctx context.Context, r result) error {
 				return err
 			}
 			f.watch()
-			if now.Status == transport.FileFailed {
-				now.Failed = before.Failed + 1
+			if now.Status == transport.FileFailed { // an older copy is better than none
+				now.Failed, now.Path, now.Bytes, now.SHA256 = before.Failed+1, before.Path, before.Bytes, before.SHA256
 			}
 		}
 		same = same && now == before

@@ -176,7 +176,7 @@ func (f *Folder) Rows(ctx context.Context, s *reconcile.Snapshot, w *reading.Win
 	})
 }
 
-// appendRow appends a row in the columns of output.FileColumns.
+// appendRow appends a row in the columns of output.ChildColumns.
 func appendRow(b *array.RecordBuilder, id int64, is file) {
 	text := func(i int, value string) {
 		if column := b.Field(i).(*array.StringBuilder); value == "" {
@@ -194,7 +194,7 @@ func appendRow(b *array.RecordBuilder, id int64, is file) {
 	b.Field(2).(*array.Int64Builder).Append(int64(is.N))
 	text(3, is.Name)
 	text(4, is.Type)
-	if size := b.Field(5).(*array.Int64Builder); is.Status == transport.FileStored {
+	if size := b.Field(5).(*array.Int64Builder); is.Path != "" {
 		size.Append(is.Bytes)
 	} else {
 		size.AppendNull()

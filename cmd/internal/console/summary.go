@@ -28,6 +28,9 @@ func LogForm(ctx context.Context, log *slog.Logger, f *pipelines.FormReport) {
 		log.LogAttrs(ctx, slog.LevelWarn, "drift", slog.String("change", d))
 	}
 	logChanges(ctx, log, f.Changes)
+	if f.Files != nil && f.Files.Rest() != "" {
+		log.LogAttrs(ctx, slog.LevelWarn, "uploaded files are not stored; the list of files tells which", slog.String("files", f.Files.Rest()), slog.String("path", f.Files.Path))
+	}
 	for _, out := range f.Outputs {
 		if out.Error != "" && !strings.Contains(f.Error, out.Error) {
 			log.LogAttrs(ctx, slog.LevelError, "an output failed before the form did", slog.String("path", out.Path), slog.String("error", out.Error))
