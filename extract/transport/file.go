@@ -107,7 +107,9 @@ func (s *Sender) allowed(u *url.URL, hosts []string) bool {
 	if s.isOwn(u) {
 		return true
 	}
-	listed := slices.ContainsFunc(hosts, func(host string) bool { return strings.EqualFold(host, hostOf(u)) })
+	listed := slices.ContainsFunc(hosts, func(host string) bool {
+		return strings.EqualFold(hostOf(&url.URL{Scheme: u.Scheme, Host: host}), hostOf(u))
+	})
 	return listed && (u.Scheme == "https" || s.base.Scheme == "http")
 }
 
@@ -292,6 +294,6 @@ func newElsewhere(concurrency int) *http.Transport {
 // private or special network (RFC 6890).
 func isPublic(ip netip.Addr) bool {
 	ip = ip.Unmap()
-	special := []string{"0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "198.18.0.0/15", "240.0.0.0/4", "64:ff9b::/96", "2002::/16"}
+	special := []string{"0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "198.18.0.0/15", "240.0.0.0/4", "::/96", "64:ff9b::/96", "64:ff9b:1::/48", "2001::/32", "2002::/16", "fec0::/10"}
 	return ip.IsGlobalUnicast() && !ip.IsPrivate() && !slices.ContainsFunc(special, func(net string) bool { return netip.MustParsePrefix(net).Contains(ip) })
 }

@@ -265,12 +265,14 @@ func TestAllowedFiles(t *testing.T) {
 		{"https://fs1.example.com", "https://files.example.com/files/f-1", true},
 		{"https://fs1.example.com", "https://files.example.com:8443/files/f-1", false},
 		{"https://fs1.example.com", "http://files.example.com/files/f-1", false}, // no step down
+		{"https://fs1.example.com", "https://other.example.com/files/f-1", true}, // listed with the port
+		{"https://fs1.example.com", "https://other.example.com:8443/files/f-1", false},
 		{"http://127.0.0.1:80", "http://files.example.com/files/f-1", true},
 		{"https://fs1.example.com", "https://evil.example.com/files/f-1", false},
 	} {
 		base, _ := url.Parse(c.base)
 		link, _ := FileLink(c.link)
-		if got := (&Sender{base: base}).allowed(link, []string{"files.example.com"}); got != c.want {
+		if got := (&Sender{base: base}).allowed(link, []string{"files.example.com", "other.example.com:443"}); got != c.want {
 			t.Errorf("%s, %s: %t", c.base, c.link, got)
 		}
 	}
@@ -281,7 +283,7 @@ func TestIsPublic(t *testing.T) {
 		"93.184.216.34": true, "2606:2800:220:1::1": true,
 		"127.0.0.1": false, "10.1.2.3": false, "172.16.0.1": false, "192.168.1.1": false, "169.254.169.254": false, "100.64.0.1": false,
 		"0.0.0.0": false, "224.0.0.1": false, "255.255.255.255": false, "::1": false, "fe80::1": false, "fd00::1": false, "::ffff:10.0.0.1": false,
-		"64:ff9b::7f00:1": false, "::": false,
+		"64:ff9b::7f00:1": false, "64:ff9b:1::7f00:1": false, "::127.0.0.1": false, "fec0::1": false, "2001::1": false, "::": false,
 	} {
 		if isPublic(netip.MustParseAddr(address)) != want {
 			t.Errorf("%s: %t", address, !want)

@@ -227,8 +227,10 @@ func (s *Sender) Close() {
 	if b, ok := s.cfg.Budget.(interface{ Close() }); ok {
 		b.Close()
 	}
-	if t, ok := s.cfg.Transport.(interface{ CloseIdleConnections() }); ok {
-		t.CloseIdleConnections()
+	for _, way := range []http.RoundTripper{s.cfg.Transport, s.elsewhere} {
+		if t, ok := way.(interface{ CloseIdleConnections() }); ok {
+			t.CloseIdleConnections()
+		}
 	}
 }
 
