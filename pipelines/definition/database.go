@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/formetl/formetl/extract/transport"
+	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -209,6 +210,9 @@ func (r *reader) checkTable(out placedOutput) {
 	}
 	if err != nil {
 		out.at.FailWith(err, "mend the schema")
+	}
+	if r.def.Files != nil && slices.ContainsFunc(r.def.exploded(), func(c schemas.Column) bool { return c.Name == load.FilesTable }) {
+		out.at.Fail("give the column another name", "the exploded column %s and the list of uploaded files would have one table", load.FilesTable)
 	}
 	if !slices.ContainsFunc(r.def.Schema.Columns, func(c schemas.Column) bool {
 		return c.From.Kind == schemas.FromResultID && c.Type.Kind == schemas.Int64 && c.PII.Kind == schemas.PIINone

@@ -113,7 +113,7 @@ func TestJSONSchemaRefusesWhatIsWrong(t *testing.T) {
 		"part size too small", "part size too large", "part size beyond all numbers", // as text with a unit
 		"one path twice", "one path twice, and so the children's", "one path twice by a form's name", "file in a dataset", "dataset around a file",
 		"a password in a dsn", "a password in keywords", "unset variable in a dsn", "no connection string", "broken connection string",
-		"name with a NUL", "an empty dsn", "a dotted control schema", "a column of the audit", "a column of deleted rows", "a tab in a table", "a list's table that the database refuses",
+		"name with a NUL", "an empty dsn", "a dotted control schema", "a column of the audit", "a column of deleted rows", "a tab in a table", "a list's table that the database refuses", "a list's table that files take",
 		"a placeholder in a schema", "an empty table", "a table without the id", "an id as text",
 		"a glob, one path of two", "second child's path is taken", "s3 endpoint with a query", "s3 endpoint with a fragment",
 		"several forms, one path", "a glob, one path", "incremental file", "partition over a column dt",
