@@ -47,7 +47,7 @@ func (e *examination) rights(ctx context.Context, form string) (usable []definit
 			continue
 		}
 		e.makes(at.Root)
-		all.Go(func() { found[i] = e.rightsAt(ctx, form, out, at) })
+		all.Go(func() { found[i] = e.rightsAt(ctx, def, form, out, at) })
 	}
 	all.Wait()
 	e.removeFolders()
@@ -62,9 +62,9 @@ func (e *examination) rights(ctx context.Context, form string) (usable []definit
 
 // rightsAt tests the rights that a run needs at one output. Of a table it tests what a
 // load does, without a change to the table.
-func (e *examination) rightsAt(ctx context.Context, form string, out definition.Output, at output.Location) []Check {
+func (e *examination) rightsAt(ctx context.Context, def *definition.Definition, form string, out definition.Output, at output.Location) []Check {
 	if out.Database != nil {
-		if err := output.CheckTable(ctx, e.o.Job(e.def, form), out); err != nil {
+		if err := output.CheckTable(ctx, e.o.Job(def, form), out); err != nil {
 			return []Check{failed(place, at.Path, err, "")}
 		}
 		return []Check{{Name: writes, Of: at.Path, State: OK, Detail: "the table can be loaded"}}
