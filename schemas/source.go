@@ -24,29 +24,17 @@ type Source struct {
 	ID   string // the meta's or item's id, also of FromOther; "" for the result id
 }
 
-const (
-	resultID    = "result_id"
-	metaPrefix  = "meta:"
-	itemPrefix  = "item:"
-	otherPrefix = "other:"
-	filePrefix  = "file:"
-)
+const resultID = "result_id"
+
+// prefixes stand before the ids of sources.
+var prefixes = [...]string{FromMeta: "meta:", FromItem: "item:", FromOther: "other:", FromFile: "file:"}
 
 // String returns the source as ParseSource reads it. The zero Source gives "".
 func (s Source) String() string {
-	switch s.Kind {
-	case FromResultID:
+	if s.Kind == FromResultID {
 		return resultID
-	case FromMeta:
-		return metaPrefix + s.ID
-	case FromItem:
-		return itemPrefix + s.ID
-	case FromOther:
-		return otherPrefix + s.ID
-	case FromFile:
-		return filePrefix + s.ID
 	}
-	return ""
+	return prefixes[s.Kind] + s.ID
 }
 
 // Item returns the source of the item beside whose choices the texts of s, an "other:ID", were
@@ -59,8 +47,11 @@ func (s Source) Item() Source {
 }
 
 // Label returns the source's label in the headings of a form, which are given by id, and whether
-// the headings have one.
+// the headings have one. The list of uploaded files has names of its own.
 func (s Source) Label(headings map[string]string) (label string, listed bool) {
+	if s.Kind == FromFile {
+		return "", false
+	}
 	label, listed = headings[s.ID]
 	if s.Kind == FromOther {
 		label = otherLabel(label)
@@ -74,27 +65,23 @@ const KnownSources = "result_id, meta:ID, item:ID or other:ID"
 // ParseSource reads a column's source, the key "from" of schema files, such as "item:ID". It
 // keeps ids as text, even if they look like numbers.
 func ParseSource(text string) (Source, error) {
-	var s Source
-	switch {
-	case text == resultID:
+	switch text {
+	case resultID:
 		return Source{Kind: FromResultID}, nil
-	case strings.HasPrefix(text, metaPrefix):
-		s = Source{Kind: FromMeta, ID: text[len(metaPrefix):]}
-	case strings.HasPrefix(text, itemPrefix):
-		s = Source{Kind: FromItem, ID: text[len(itemPrefix):]}
-	case strings.HasPrefix(text, otherPrefix):
-		s = Source{Kind: FromOther, ID: text[len(otherPrefix):]}
-	case strings.HasPrefix(text, filePrefix):
-		s = Source{Kind: FromFile, ID: text[len(filePrefix):]}
-	case text == "":
-		return s, fmt.Errorf("a source is required: %s", KnownSources)
-	default:
-		return s, fmt.Errorf("source %q is not known; a source is %s", text, KnownSources)
+	case "":
+		return Source{}, fmt.Errorf("a source is required: %s", KnownSources)
 	}
-	if s.ID == "" {
-		return Source{}, fmt.Errorf("source %q lacks the id after the colon, as in %q", text, text+"1")
+	for kind, prefix := range prefixes {
+		id, is := strings.CutPrefix(text, prefix)
+		switch {
+		case prefix == "" || !is:
+		case id == "":
+			return Source{}, fmt.Errorf("source %q lacks the id after the colon, as in %q", text, text+"1")
+		default:
+			return Source{Kind: SourceKind(kind), ID: id}, nil //nolint:gosec // there are few kinds
+		}
 	}
-	return s, nil
+	return Source{}, fmt.Errorf("source %q is not known; a source is %s", text, KnownSources)
 }
 
 // MarshalText returns the same text as String, so that a Source may be a key of

@@ -12,6 +12,7 @@ func TestParseSource(t *testing.T) {
 		"item:1":             {Kind: FromItem, ID: "1"},
 		"item:353-0-0":       {Kind: FromItem, ID: "353-0-0"},
 		"other:206":          {Kind: FromOther, ID: "206"},
+		"file:name":          {Kind: FromFile, ID: "name"},
 		"item:a:b":           {Kind: FromItem, ID: "a:b"},
 		"item: 1":            {Kind: FromItem, ID: " 1"},
 		"meta:ü":             {Kind: FromMeta, ID: "ü"},
@@ -23,6 +24,16 @@ func TestParseSource(t *testing.T) {
 	}
 	if s := (Source{}).String(); s != "" {
 		t.Errorf("the zero Source is %q", s)
+	}
+}
+
+func TestSourceLabel(t *testing.T) {
+	headings := map[string]string{"12": "Colour", "name": "Full name"}
+	for from, want := range map[string]string{"item:12": "Colour", "other:12": "Colour (other)", "item:name": "Full name", "file:name": "", "item:13": ""} {
+		s, _ := ParseSource(from)
+		if got, listed := s.Label(headings); got != want || listed != (want != "") {
+			t.Errorf("%s: %q, %t", from, got, listed)
+		}
 	}
 }
 
