@@ -178,6 +178,16 @@ func (c Column) arrow(choices []string) arrow.Field {
 	return arrow.Field{Name: c.Name, Type: c.Type.Arrow(), Nullable: true, Metadata: arrow.NewMetadata(keys, values)}
 }
 
+// ColumnFrom returns the column of a batch that is filled from a source, or nil.
+func ColumnFrom(b arrow.RecordBatch, from Source) arrow.Array {
+	for i, field := range b.Schema().Fields() {
+		if text, _ := field.Metadata.GetValue(MetaFrom); text == from.String() {
+			return b.Column(i)
+		}
+	}
+	return nil
+}
+
 // Apart tells whether the schema says that texts typed beside the choices of column c, which is
 // of the schema, stand in a column of their own.
 func (s *Schema) Apart(c Column) bool {

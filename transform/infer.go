@@ -16,8 +16,8 @@ import (
 // of one index, such as the rows of a matrix, have the order of their headings. Types are
 // those of DefaultType. Items that hold several values in any sampled result are
 // list<string>. A column of typed texts follows the item beside whose choices somebody typed.
-// Fields that occur only in headings have columns too, each after the field of an earlier heading. The schema is named by the form. naming says what items are
-// named after.
+// Fields that occur only in headings have columns too, each after the field of an earlier
+// heading. The schema is named by the form. naming says what items are named after.
 //
 // Pages must be in the order of the range. If an item has moved on the form, its
 // index in the last page counts. If it was relabelled, its first heading counts.

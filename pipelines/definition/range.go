@@ -70,24 +70,25 @@ func parseBound(s string) (b Bound, isDay bool, err error) {
 		return At(t), len(s) == len(time.DateOnly), err
 	}
 	n, _ := strconv.Atoi(back[1]) // no error: backShape matches at most five digits
-	switch back[2] {
-	case "m", "h":
-		length := time.Duration(n) * map[string]time.Duration{"m": time.Minute, "h": time.Hour}[back[2]]
-		return func(now time.Time) time.Time { return now.Add(-length) }, false, nil
-	case "d", "w":
-		days := n * map[string]int{"d": 1, "w": 7}[back[2]]
-		return func(now time.Time) time.Time { return extract.UnitDay.Start(now).AddDate(0, 0, -days) }, true, nil
+	if length := exactUnits[back[2]]; length > 0 {
+		return func(now time.Time) time.Time { return now.Add(-time.Duration(n) * length) }, false, nil
 	}
-	months := n * map[string]int{"mo": 1, "y": 12}[back[2]]
+	unit := dayUnits[back[2]]
 	return func(now time.Time) time.Time {
 		today := extract.UnitDay.Start(now)
-		t := today.AddDate(0, -months, 0)
-		if t.Day() != today.Day() { // that month is shorter: its last day
+		t := today.AddDate(0, -n*unit.Months, -n*unit.Days)
+		if unit.Months > 0 && t.Day() != today.Day() { // that month is shorter: its last day
 			t = t.AddDate(0, 0, -t.Day())
 		}
 		return t
 	}, true, nil
 }
+
+// The units of lengths of time before now.
+var (
+	exactUnits = map[string]time.Duration{"m": time.Minute, "h": time.Hour}
+	dayUnits   = map[string]extract.Period{"d": {Days: 1}, "w": {Days: 7}, "mo": {Months: 1}, "y": {Months: 12}}
+)
 
 // units are the calendar's units that people name ranges by. A week begins on Monday.
 var units = map[string]extract.Period{"day": {Days: 1}, "week": {Days: 7}, "month": {Months: 1}, "quarter": {Months: 3}, "year": {Months: 12}}

@@ -104,16 +104,8 @@ type explosion struct {
 
 // newExplosion finds the id column and the list column of the batch by their sources.
 func newExplosion(b arrow.RecordBatch, list schemas.Source, schema *arrow.Schema) (*explosion, error) {
-	x := &explosion{schema: schema}
-	id := schemas.Source{Kind: schemas.FromResultID}.String()
-	for i, field := range b.Schema().Fields() {
-		switch from, _ := field.Metadata.GetValue(schemas.MetaFrom); from {
-		case id:
-			x.ids = b.Column(i)
-		case list.String():
-			x.lists, _ = b.Column(i).(*array.List)
-		}
-	}
+	x := &explosion{schema: schema, ids: schemas.ColumnFrom(b, schemas.Source{Kind: schemas.FromResultID})}
+	x.lists, _ = schemas.ColumnFrom(b, list).(*array.List)
 	if x.ids == nil || x.lists == nil {
 		return nil, fmt.Errorf("a batch has no list from %s and result id to explode it", list) // a bug
 	}

@@ -100,48 +100,44 @@ func (o *table) fit(ctx context.Context) error {
 	return o.table.Fit(ctx, rows, o.job.Full)
 }
 
-// rows returns the rows of the results in the windows of parts, and the rows of each exploded
-// list.
+// rows returns the rows of the results in the windows of parts, the rows of each exploded list,
+// and those of uploaded files.
 func (o *table) rows(columns []schemas.Column, parts []*outputPart) (all []load.TableRows, err error) {
-	of := func(list string, key, columns []schemas.Column, e encoding) load.TableRows {
-		within := make([]string, len(key))
-		for i, c := range key {
-			within[i] = c.Name
+	add := func(list string, from schemas.Source, columns []schemas.Column, key ...schemas.Column) {
+		e := o.encoding
+		e.out.Explode = from
+		r := load.TableRows{List: list, Columns: manifestColumns(columns, schemas.HMACKey{}), Schema: schemas.ArrowSchema(columns)}
+		for _, c := range key {
+			r.Key = append(r.Key, c.Name)
 		}
-		return load.TableRows{
-			List: list, Key: within, Columns: manifestColumns(columns, schemas.HMACKey{}), Schema: schemas.ArrowSchema(columns),
-			Each: func(ctx context.Context, visit func(arrow.RecordBatch) error) error {
-				for _, p := range parts {
-					err := e.each(ctx, columns, p.windows, visit)
-					if err != nil {
-						return err
-					}
+		r.Each = func(ctx context.Context, visit func(arrow.RecordBatch) error) error {
+			for _, p := range parts {
+				if err := e.each(ctx, columns, p.windows, visit); err != nil {
+					return err
 				}
-				return nil
-			},
+			}
+			return nil
 		}
+		all = append(all, r)
 	}
-	all = append(all, of("", nil, columns, o.encoding))
+	add("", schemas.Source{}, columns)
 	for _, c := range columns {
 		if !c.Explode {
 			continue
 		}
-		child := o.encoding
-		child.out.Explode = c.From
 		elements, err := ChildColumns(columns, c.From)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, of(c.Name, elements[positionAt:positionAt+1], elements, child))
+		add(c.Name, c.From, elements, elements[positionAt])
 	}
 	if o.job.Def.Files != nil {
-		child := o.encoding
-		child.out = definition.FileRows(child.out)
-		files, err := ChildColumns(columns, child.out.Explode)
+		from := definition.FileRows(o.out).Explode
+		files, err := ChildColumns(columns, from)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, of(load.FilesTable, files[1:3], files, child)) // item and n
+		add(load.FilesTable, from, files, files[1], files[2]) // item and n
 	}
 	return all, nil
 }

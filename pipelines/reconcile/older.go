@@ -137,8 +137,8 @@ func (s *stale) add(p load.Part) {
 }
 
 // staleBefore returns what is stale whatever the service named: damaged parts, and those of results
-// whose uploaded files could not be fetched. If too much changed
-// to know which parts are stale, it returns all parts of which that is not known.
+// whose uploaded files could not be fetched. If too much changed to know which parts are stale, it
+// returns all parts of which that is not known.
 func (c *Reconciler) staleBefore(ctx context.Context) (s stale) {
 	for _, d := range c.Parts.Datasets() {
 		for _, p := range d.Damaged {

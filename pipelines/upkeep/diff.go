@@ -134,35 +134,35 @@ func (l *liveForm) now(live *schemas.Schema, naming schemas.Naming) (is *schemas
 	now := *l.known
 	now.Columns, unsure = nil, map[string]bool{}
 	places := live.Places()
-	var items []schemas.Column
-	var slots []int                                // indexes of the columns of items in now.Columns; metas have no order
-	texts := map[schemas.Source][]schemas.Column{} // columns of typed texts that follow their items, by item
-	var last schemas.Source
+	var groups [][]schemas.Column // each column with that of the typed texts that follows it
+	var slots []int               // indexes of the items in groups; metas have no order
 	for _, c := range l.known.Columns {
 		if gone, sure := l.gone(c); gone {
 			unsure[c.From.String()] = !sure
 			continue
 		}
-		if at, ok := places[c.From]; ok {
+		at, ok := places[c.From]
+		if ok {
 			c.Label = cmp.Or(live.Columns[at].Label, c.Label)
-			if c.From.Kind == schemas.FromItem {
-				items, slots = append(items, c), append(slots, len(now.Columns))
-			}
 		}
-		if c.From.Kind == schemas.FromOther && c.From.Item() == last {
-			texts[last] = []schemas.Column{c}
+		if last := len(groups) - 1; last >= 0 && c.From.Kind == schemas.FromOther && groups[last][0].From == c.From.Item() {
+			groups[last] = append(groups[last], c)
 			continue
 		}
-		last = c.From
-		now.Columns = append(now.Columns, c)
+		if ok && c.From.Kind == schemas.FromItem {
+			slots = append(slots, len(groups))
+		}
+		groups = append(groups, []schemas.Column{c})
 	}
-	slices.SortFunc(items, func(a, b schemas.Column) int { return cmp.Compare(places[a.From], places[b.From]) })
+	items := make([][]schemas.Column, len(slots))
 	for i, slot := range slots {
-		now.Columns[slot] = items[i]
+		items[i] = groups[slot]
 	}
-	for at := len(now.Columns); at > 0; at-- {
-		now.Columns = slices.Insert(now.Columns, at, texts[now.Columns[at-1].From]...)
+	slices.SortFunc(items, func(a, b []schemas.Column) int { return cmp.Compare(places[a[0].From], places[b[0].From]) })
+	for i, slot := range slots {
+		groups[slot] = items[i]
 	}
+	now.Columns = slices.Concat(groups...)
 	var late []schemas.Column
 	for _, c := range live.Columns {
 		if _, has := l.places[c.From]; has || c.From.Kind == schemas.FromResultID {

@@ -160,12 +160,13 @@ func (o *Verified) committed(ctx context.Context, dest load.Destination, file st
 	return err
 }
 
-// isChild tells by its manifest whether an output is a child output, whose rows are uploaded files, or the elements of
-// a list. Its three columns are the result's id, the element and the element's position.
+// isChild tells by its manifest whether an output is a child output, whose rows are uploaded files
+// or the elements of a list. Behind the result's id, the first has columns of files, and the second
+// two columns from one source: the element's position and the element.
 func isChild(m *load.Manifest) bool {
 	if len(m.Schema) < 3 {
 		return false
 	}
 	from, err := schemas.ParseSource(m.Schema[1].From)
-	return err == nil && from.Kind == schemas.FromFile || len(m.Schema) == 3 && m.Schema[1].From == m.Schema[2].From
+	return err == nil && from.Kind == schemas.FromFile || m.Schema[1].From == m.Schema[2].From
 }

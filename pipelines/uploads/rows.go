@@ -69,7 +69,7 @@ func (f *Folder) each(ctx context.Context, s *reconcile.Snapshot, w *reading.Win
 	return s.Rows(ctx, w, func(b arrow.RecordBatch) error {
 		links := f.linksIn(b)
 		var results []result
-		ids, updated := columnFrom(b, schemas.Source{Kind: schemas.FromResultID}), columnFrom(b, schemas.Source{Kind: schemas.FromMeta, ID: page.MetaUpdate})
+		ids, updated := schemas.ColumnFrom(b, schemas.Source{Kind: schemas.FromResultID}), schemas.ColumnFrom(b, schemas.Source{Kind: schemas.FromMeta, ID: page.MetaUpdate})
 		if ids == nil { // a schema without the id: nothing to name the files by
 			return nil
 		}
@@ -131,21 +131,11 @@ func (f *Folder) linksIn(b arrow.RecordBatch) map[int][]link {
 	return links
 }
 
-// columnFrom returns the column of a batch that is filled from a source, or nil.
-func columnFrom(b arrow.RecordBatch, from schemas.Source) arrow.Array {
-	for i, field := range b.Schema().Fields() {
-		if text, _ := field.Metadata.GetValue(schemas.MetaFrom); text == from.String() {
-			return b.Column(i)
-		}
-	}
-	return nil
-}
-
 // readAtOnce is how many entries are read at once to make rows of them.
 const readAtOnce = 16
 
 // Rows calls visit with the rows of files of a window's results, in the order of the results. The
-// schema is that of output.FileColumns. A batch is valid only during the call.
+// schema is that of output.ChildColumns. A batch is valid only during the call.
 func (f *Folder) Rows(ctx context.Context, s *reconcile.Snapshot, w *reading.Window, schema *arrow.Schema, visit func(arrow.RecordBatch) error) error {
 	return f.each(ctx, s, w, func(results []result) error {
 		entries := make([]entry, len(results))
