@@ -99,7 +99,7 @@ func Span(from, to time.Time) Range { return Range{From: Wall(from), To: Wall(to
 type Column struct {
 	Name  string `json:"name"`
 	Type  string `json:"type"`  // the column's type, spelled as in a schema file
-	From  string `json:"from"`  // what fills the column: result_id, meta:ID or item:ID
+	From  string `json:"from"`  // what fills the column, as package schemas spells it
 	Label string `json:"label"` // the column's heading, "" if unknown
 	// PII is the column's rule for personal data, "" for none. The rule hmac is followed by the id
 	// of its key: hmac(1f2e3d4c).

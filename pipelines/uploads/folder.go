@@ -14,6 +14,7 @@
 package uploads
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -224,7 +225,7 @@ func (f *Folder) Fetch(ctx context.Context, s *reconcile.Snapshot, deleted idset
 			return group.Wait()
 		})
 		if err != nil {
-			return err
+			return cmp.Or(context.Cause(ctx), err) // the store may say only that it was stopped
 		}
 	}
 	if !f.def.KeepDeleted {
