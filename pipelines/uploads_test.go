@@ -313,21 +313,22 @@ func TestFilesThatAreNotFetched(t *testing.T) {
 	w := newWorld(t, form)
 	def, o := w.incrementalFiles()
 	def.Files.KeepDeleted = true
-	column := func(name, from string, list bool, pii schemas.PIIKind) schemas.Column {
+	column := func(name, from string, list bool, pii schemas.PII) schemas.Column {
 		source, err := schemas.ParseSource(from)
 		if err != nil {
 			t.Fatal(err)
 		}
-		c := schemas.Column{Name: name, From: source, Type: schemas.Type{Kind: schemas.String}, PII: schemas.PII{Kind: pii}}
+		c := schemas.Column{Name: name, From: source, Type: schemas.Type{Kind: schemas.String}, PII: pii}
 		if list {
 			c.Type = schemas.ListOf(c.Type)
 		}
 		return c
 	}
-	id := column("id", "result_id", false, schemas.PIINone)
+	id := column("id", "result_id", false, schemas.PII{})
 	id.Type.Kind = schemas.Int64
 	def.Schema = &schemas.Schema{Unknown: schemas.UnknownIgnore, Columns: []schemas.Column{
-		id, column("cv", "item:2", true, schemas.PIINone), column("photo", "item:3", false, schemas.PIIRedact),
+		id, column("cv", "item:2", true, schemas.PII{}),
+		column("photo", "item:3", false, schemas.PII{Kind: schemas.PIITruncate, Keep: 1000}), // the link stays as it is
 	}}
 	w.runBy(def, o)
 	if asked := w.filesAsked(); !slices.Equal(asked, []string{"f-1-1-1_cv.pdf", "f-1-1-3_c.pdf", "f-1-2-1_../../etc/passwd"}) {

@@ -48,6 +48,7 @@ type Folder struct {
 	lease   load.Lease
 	watch   func()
 	items   map[schemas.Source]bool // columns whose files are fetched; nil: all
+	hidden  map[schemas.Source]bool // columns with a pii rule: what truncate(n) leaves may still be a link
 	entries idset.Set               // results that have an entry
 
 	mu        sync.Mutex
@@ -109,7 +110,12 @@ const mostTries = 5
 // Open opens the folder of a form's files and takes its lease, so that one run at a time writes
 // there. The caller closes it.
 func Open(ctx context.Context, job *output.Job, client extract.Client) (_ *Folder, err error) {
-	f := &Folder{def: job.Def.Files, job: job, client: client, report: Report{Files: map[transport.FileStatus]int64{}}}
+	f := &Folder{def: job.Def.Files, job: job, client: client, hidden: map[schemas.Source]bool{}, report: Report{Files: map[transport.FileStatus]int64{}}}
+	if job.Def.Schema != nil {
+		for _, c := range job.Def.Schema.Columns {
+			f.hidden[c.From] = c.PII.Kind != schemas.PIINone
+		}
+	}
 	for _, out := range job.Def.Outputs {
 		if out.Exploded() {
 			continue

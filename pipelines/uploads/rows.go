@@ -97,7 +97,7 @@ func (f *Folder) linksIn(b arrow.RecordBatch) map[int][]link {
 	for i, field := range b.Schema().Fields() {
 		text, _ := field.Metadata.GetValue(schemas.MetaFrom)
 		from, err := schemas.ParseSource(text)
-		if err != nil || from.Kind != schemas.FromItem || f.items != nil && !f.items[from] {
+		if err != nil || from.Kind != schemas.FromItem || f.hidden[from] || f.items != nil && !f.items[from] {
 			continue
 		}
 		add := func(row, n int, value string) {
