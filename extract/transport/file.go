@@ -75,6 +75,7 @@ type receipt struct {
 	written   int64
 	validator string // tells one version of the file from another, "" if the service gives none
 	grew      bool   // the last attempt brought bytes
+	elsewhere bool   // the last attempt ended at another host than the service's
 	changes   int    // how often the file was another one than in the attempt before
 	failure   error  // of Begin or of its writer
 }
@@ -198,7 +199,8 @@ func (s *Sender) follow(ctx context.Context, r *receipt) (*http.Response, error)
 			req.Header.Set("If-Range", r.validator)
 		}
 		way := s.cfg.Transport
-		if proxy, _ := s.proxy(req); proxy == nil && !s.isOwn(&at) { // the proxy looks up the other host itself
+		r.elsewhere = !s.isOwn(&at)
+		if proxy, _ := s.proxy(req); proxy == nil && r.elsewhere { // the proxy looks up the other host itself
 			way = s.elsewhere
 		}
 		res, err := way.RoundTrip(req)

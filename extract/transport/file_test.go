@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -230,6 +231,33 @@ func TestFileForASlowWriter(t *testing.T) {
 	file, _, err := s.fetch(t, "/files/f-1", func(c *FileCall) { c.Begin = func() (io.Writer, error) { to.Reset(); return &to, nil } })
 	if err != nil || file.Status != FileStored || to.String() != "firstlast" || len(s.came) != 1 {
 		t.Errorf("%+v, %v: %q by %d requests", file, err, &to, len(s.came))
+	}
+}
+
+// away is a host that nobody can connect to.
+type away struct{}
+
+func (away) RoundTrip(*http.Request) (*http.Response, error) {
+	return nil, &net.OpError{Op: "dial", Err: errors.New("connection refused")}
+}
+
+// TestAnotherHostIsAway: the service is not taken to be away with it.
+func TestAnotherHostIsAway(t *testing.T) {
+	sender, err := NewSender(Config{BaseURL: "http://127.0.0.1:1", Account: "acme", Key: NewSecret(Canary), Retries: 2, BackoffMin: 1, BackoffMax: 1}, Dialect{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer sender.Close()
+	sender.elsewhere = away{}
+	link, _ := FileLink("https://files.example.com/files/f-1")
+	for range opensAfter {
+		file, err := sender.File(t.Context(), FileCall{Form: "form1", Link: link, Hosts: []string{"files.example.com"}})
+		if err != nil || file.Status != FileFailed {
+			t.Fatalf("%+v, %v", file, err)
+		}
+	}
+	if open, _, _ := sender.circuit.state(); open {
+		t.Error("the service is taken to be away")
 	}
 }
 

@@ -326,8 +326,8 @@ func (s *Sender) attempt(ctx context.Context, call Call, e *effort) error {
 	}
 	defer func() {
 		about := outcome
-		if call.file != nil && !probe && e.last != nil && !meaningOf(e.last).unsent {
-			about = "" // one file that cannot be had says nothing about the service
+		if call.file != nil && !probe && e.last != nil && (call.file.elsewhere || !meaningOf(e.last).unsent) {
+			about = "" // one file that cannot be had, or another host that is away, says nothing about the service
 		}
 		s.circuit.leave(ctx, probe, e, about)
 	}()
