@@ -116,20 +116,15 @@ func Open(ctx context.Context, job *output.Job, client extract.Client) (_ *Folde
 			f.hidden[c.From] = c.PII.Kind != schemas.PIINone
 		}
 	}
+	some, all := map[schemas.Source]bool{}, false
 	for _, out := range job.Def.Outputs {
-		if out.Exploded() {
-			continue
-		}
-		if out.Select == nil {
-			f.items = nil
-			break
-		}
+		all = all || !out.Exploded() && out.Select == nil
 		for _, from := range out.Select {
-			if f.items == nil {
-				f.items = map[schemas.Source]bool{}
-			}
-			f.items[from] = true
+			some[from] = true
 		}
+	}
+	if !all {
+		f.items = some
 	}
 	if f.report.Path, err = definition.ExpandPath(f.def.Path, job.Def.PathValues(job.Form, job.RunID)); err != nil {
 		return nil, err

@@ -100,30 +100,23 @@ func (f *Folder) linksIn(b arrow.RecordBatch) map[int][]link {
 		if err != nil || from.Kind != schemas.FromItem || f.hidden[from] || f.items != nil && !f.items[from] {
 			continue
 		}
-		add := func(row, n int, value string) {
-			if u, is := transport.FileLink(value); is {
-				links[row] = append(links[row], link{item: from.ID, n: n, url: u})
-			}
+		column := b.Column(i)
+		texts, _ := column.(*array.String)
+		lists, isList := column.(*array.List)
+		if isList {
+			texts, _ = lists.ListValues().(*array.String)
 		}
-		switch column := b.Column(i).(type) {
-		case *array.String:
-			if !bytes.Contains(column.ValueBytes(), []byte("/files/")) {
-				continue
+		if texts == nil || !bytes.Contains(texts.ValueBytes(), []byte("/files/")) {
+			continue
+		}
+		for row := range column.Len() {
+			start, end := int64(row), int64(row)+1
+			if isList {
+				start, end = lists.ValueOffsets(row)
 			}
-			for row := range column.Len() {
-				if column.IsValid(row) {
-					add(row, 1, column.Value(row))
-				}
-			}
-		case *array.List:
-			values, ok := column.ListValues().(*array.String)
-			if !ok || !bytes.Contains(values.ValueBytes(), []byte("/files/")) {
-				continue
-			}
-			for row := range column.Len() {
-				start, end := column.ValueOffsets(row)
-				for k := start; k < end && column.IsValid(row); k++ {
-					add(row, int(k-start)+1, values.Value(int(k)))
+			for k := start; k < end && column.IsValid(row); k++ {
+				if u, is := transport.FileLink(texts.Value(int(k))); is {
+					links[row] = append(links[row], link{item: from.ID, n: int(k-start) + 1, url: u})
 				}
 			}
 		}
@@ -168,28 +161,15 @@ func (f *Folder) Rows(ctx context.Context, s *reconcile.Snapshot, w *reading.Win
 
 // appendRow appends a row in the columns of output.ChildColumns.
 func appendRow(b *array.RecordBuilder, id int64, is file) {
-	text := func(i int, value string) {
-		if column := b.Field(i).(*array.StringBuilder); value == "" {
+	size := ""
+	if is.Path != "" {
+		size = strconv.FormatInt(is.Bytes, 10)
+	}
+	for i, value := range []string{strconv.FormatInt(id, 10), is.Item, strconv.Itoa(is.N), is.Name, is.Type, size, is.SHA256, is.Path, string(is.Status)} {
+		if column := b.Field(i); value == "" {
 			column.AppendNull()
 		} else {
-			column.Append(value)
+			_ = column.AppendValueFromString(value) // numbers are written as they are read
 		}
 	}
-	if ids, ok := b.Field(0).(*array.Int64Builder); ok {
-		ids.Append(id)
-	} else {
-		text(0, strconv.FormatInt(id, 10))
-	}
-	text(1, is.Item)
-	b.Field(2).(*array.Int64Builder).Append(int64(is.N))
-	text(3, is.Name)
-	text(4, is.Type)
-	if size := b.Field(5).(*array.Int64Builder); is.Path != "" {
-		size.Append(is.Bytes)
-	} else {
-		size.AppendNull()
-	}
-	text(6, is.SHA256)
-	text(7, is.Path)
-	text(8, string(is.Status))
 }
