@@ -343,8 +343,16 @@ func (f *formRun) commit(ctx context.Context, snapshot *reconcile.Snapshot) erro
 	err := f.outputs.Commit(ctx, snapshot, func(ctx context.Context) {
 		f.tellStays(ctx, f.reader.Checkpoint.Clear(ctx))
 	})
-	if f.outputs.Committed() {
-		f.progress(f.reader.Total(), f.reader.Expected(), true)
+	if !f.outputs.Committed() {
+		return err
+	}
+	f.progress(f.reader.Total(), f.reader.Expected(), true)
+	if f.uploads != nil {
+		tidying, cancel := load.Lingering(ctx, load.Grace)
+		defer cancel()
+		if left := f.uploads.Tidy(tidying); left != nil {
+			f.reader.Log.LogAttrs(ctx, slog.LevelWarn, "files that no result has any more stay in the folder of uploaded files; a run over all results removes them", slog.String("error", left.Error()))
+		}
 	}
 	return err
 }

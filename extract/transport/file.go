@@ -49,15 +49,12 @@ type File struct {
 	Type   string // the media type that the service gives, such as image/png; "" if none
 }
 
-// FileLink reads a value as the link of an uploaded file: an http or https address whose path ends
-// with /files/ and a name that begins with f- or sig- (service-notes.md, "File answers";
-// service-v2.md, section 6).
+// FileLink reads a value as the link of an uploaded file: an http or https address, or a path on the
+// service's host, that ends with /files/ and a name that begins with f- or sig- (service-notes.md,
+// "File answers"; service-v2.md, section 6).
 func FileLink(value string) (*url.URL, bool) {
-	if !strings.HasPrefix(value, "http") {
-		return nil, false
-	}
 	u, err := url.Parse(value)
-	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.User != nil || u.Hostname() == "" {
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" && (u.Scheme != "" || !strings.HasPrefix(value, "/")) || u.Host == "" && u.Scheme != "" {
 		return nil, false
 	}
 	folder, name := path.Split(u.EscapedPath())
@@ -84,12 +81,12 @@ type receipt struct {
 // the service says that the file is still the same. The error is that of ctx or of FileCall.Begin,
 // a *BudgetError, or a *RequestError with an *OutageError; what else may happen is a FileStatus.
 func (s *Sender) File(ctx context.Context, call FileCall) (File, error) {
-	if !s.allowed(call.Link, call.Hosts) {
+	if call.Link = s.base.ResolveReference(call.Link); !s.allowed(call.Link, call.Hosts) {
 		return File{Status: FileRefused}, nil
 	}
 	r := &receipt{call: call}
 	var none []byte
-	err := s.Send(ctx, Call{Kind: KindFile, Transaction: "File", Form: call.Form, Body: &none, Decode: func(Header) error { return nil }, file: r})
+	err := s.Send(ctx, Call{Kind: KindFile, Transaction: "Get Uploaded File", Form: call.Form, Body: &none, Decode: func(Header) error { return nil }, file: r})
 	switch {
 	case err == nil:
 		return r.file, nil
@@ -105,6 +102,9 @@ func (s *Sender) File(ctx context.Context, call FileCall) (File, error) {
 
 // allowed tells whether a file may be asked for at an address.
 func (s *Sender) allowed(u *url.URL, hosts []string) bool {
+	if u.User != nil {
+		return false
+	}
 	if s.isOwn(u) {
 		return true
 	}

@@ -269,7 +269,12 @@ func TestFileLink(t *testing.T) {
 		"https://fs1.example.com/acme/files/f-1/x":             false,
 		"https://fs1.example.com/acme/files/..":                false,
 		"https://fs1.example.com/acme/forms/f-1":               false,
-		"https://me:secret@fs1.example.com/files/f-1":          false,
+		"https://me:secret@fs1.example.com/files/f-1":          true, // and refused
+		"HTTPS://fs1.example.com/files/f-1":                    true,
+		"//fs1.example.com/files/f-1":                          true,
+		"/acme/files/f-1-2-3_cv.pdf":                           true,
+		"acme/files/f-1-2-3_cv.pdf":                            false,
+		"mailto:/files/f-1":                                    false,
 		"https:///files/f-1":                                   false,
 		"ftp://fs1.example.com/files/f-1":                      false,
 		"see https://fs1.example.com/files/f-1":                false,
@@ -297,10 +302,13 @@ func TestAllowedFiles(t *testing.T) {
 		{"https://fs1.example.com", "https://other.example.com:8443/files/f-1", false},
 		{"http://127.0.0.1:80", "http://files.example.com/files/f-1", true},
 		{"https://fs1.example.com", "https://evil.example.com/files/f-1", false},
+		{"https://fs1.example.com", "//evil.example.com/files/f-1", false},
+		{"https://fs1.example.com", "https://me@fs1.example.com/files/f-1", false},
+		{"https://fs1.example.com", "/acme/files/f-1", true},
 	} {
 		base, _ := url.Parse(c.base)
 		link, _ := FileLink(c.link)
-		if got := (&Sender{base: base}).allowed(link, []string{"files.example.com", "other.example.com:443"}); got != c.want {
+		if got := (&Sender{base: base}).allowed(base.ResolveReference(link), []string{"files.example.com", "other.example.com:443"}); got != c.want {
 			t.Errorf("%s, %s: %t", c.base, c.link, got)
 		}
 	}

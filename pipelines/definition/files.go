@@ -76,6 +76,8 @@ func (r *reader) readFiles(v value) {
 	switch {
 	case !strings.HasSuffix(place.Path, "/"):
 		place.at.Fail("end the path with a slash", "uploaded files are stored in a folder")
+	case place.Path == "/":
+		place.at.Fail("write a folder of its own, such as files/", "uploaded files are not stored in the root folder")
 	case strings.Contains(place.Path, "{run_id}"):
 		place.at.Fail("write a path without {run_id}", "each file is fetched once, so that every run has to find it in its place")
 	default:

@@ -77,6 +77,11 @@ func readSchema(v value, name, dir string, secrets *Secrets, fields ...field) *s
 	if invalid, ok := errors.AsType[*schemas.InvalidError](s.Validate()); ok {
 		r.report(invalid.Problems)
 	}
+	for i, c := range s.Columns { // what was typed is as personal as the choice
+		if at := s.Find(c.From.Item()); c.From.Kind == schemas.FromOther && at >= 0 && c.PII.Kind == schemas.PIINone {
+			s.Columns[i].PII = s.Columns[at].PII
+		}
+	}
 	r.readKey(dir, secrets)
 	s.AddTyped(schemas.ByID, func(c schemas.Column) bool { return c.Other == schemas.OtherColumn })
 	return s

@@ -76,6 +76,8 @@ columns:
   - {name: a, from: "item:1", type: string, other: column, choices: [x], on_error: fail}
   - {name: colours, from: "item:206", type: "list<string>", pii: drop, other: column, label: Colours}
   - {name: b, from: "item:2", type: string, other: inline}
+  - {name: typed, from: "other:9", type: string}
+  - {name: c, from: "item:9", type: string, choices: [x], pii: redact}
 `))
 	if err != nil {
 		t.Fatal(err)
@@ -84,7 +86,7 @@ columns:
 		Name: "colours_other", From: schemas.Source{Kind: schemas.FromOther, ID: "206"}, Type: schemas.Type{Kind: schemas.String},
 		Label: "Colours (other)", PII: schemas.PII{Kind: schemas.PIIDrop}, OnError: schemas.OnErrorReject,
 	}
-	if len(s.Columns) != 5 || s.Columns[1].OnError != schemas.OnErrorFail || !reflect.DeepEqual(s.Columns[3], want) || s.Columns[4].Other != schemas.OtherInline {
+	if len(s.Columns) != 7 || s.Columns[5].PII.Kind != schemas.PIIRedact || s.Columns[1].OnError != schemas.OnErrorFail || !reflect.DeepEqual(s.Columns[3], want) || s.Columns[4].Other != schemas.OtherInline {
 		t.Errorf("columns %+v", s.Columns)
 	}
 	roundTrip(t, s)

@@ -39,12 +39,12 @@ func (p *place) shown(windows []*reading.Window, seen map[schemas.Source]transfo
 			return nil, err
 		}
 	}
-	return selected(p.ordered(columns), p.out.Select), nil
+	return p.job.selected(p.ordered(columns), p.out.Select), nil
 }
 
 // selected returns the columns that come from the sources, in the order of sources. It returns
-// all columns if sources is nil.
-func selected(columns []schemas.Column, sources []schemas.Source) []schemas.Column {
+// all columns if sources is nil. A column of typed texts is there even if nobody typed one.
+func (j *Job) selected(columns []schemas.Column, sources []schemas.Source) []schemas.Column {
 	if sources == nil {
 		return columns
 	}
@@ -52,6 +52,8 @@ func selected(columns []schemas.Column, sources []schemas.Source) []schemas.Colu
 	for _, from := range sources {
 		if at := slices.IndexFunc(columns, func(c schemas.Column) bool { return c.From == from }); at >= 0 {
 			some = append(some, columns[at])
+		} else if from.Kind == schemas.FromOther { // nobody typed a text
+			some = append(some, (&schemas.Schema{Columns: columns}).Late(from, schemas.Type{Kind: schemas.String}, "", j.Def.Names))
 		}
 	}
 	return some

@@ -84,7 +84,7 @@ func (o *table) fit(ctx context.Context) error {
 	var columns []schemas.Column
 	switch {
 	case o.job.Def.Schema != nil:
-		columns = selected((&schemas.Schema{Columns: o.job.Def.Schema.Columns}).Written(), o.out.Select)
+		columns = o.job.selected((&schemas.Schema{Columns: o.job.Def.Schema.Columns}).Written(), o.out.Select)
 	case o.manifest != nil:
 		var err error
 		if columns, err = ColumnsOf(o.manifest); err != nil {

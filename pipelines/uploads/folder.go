@@ -22,6 +22,7 @@ import (
 	"io"
 	"log/slog"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -47,7 +48,7 @@ type Folder struct {
 	dest    load.Destination
 	lease   load.Lease
 	watch   func()
-	items   map[schemas.Source]bool // columns whose files are fetched; nil: all
+	items   map[string]bool         // see wanted
 	hidden  map[schemas.Source]bool // columns with a pii rule: what truncate(n) leaves may still be a link
 	entries idset.Set               // results that have an entry
 
@@ -55,6 +56,9 @@ type Folder struct {
 	report    Report
 	failing   idset.Builder // results with files to ask for again
 	unfetched idset.Set     // the same, once Fetch has ended
+	obsolete  idset.Builder // results that have other files now
+	deleted   idset.Set     // results that are deleted
+	example   string        // a file that is not stored
 	failed    int           // files in a row that could not be had and that earlier runs did not fail to fetch
 }
 
@@ -66,6 +70,32 @@ type Report struct {
 	Fetched int64                          `json:"fetched"` // files that this run asked the service for
 	Removed int64                          `json:"removed"` // files of results that are deleted or have other files now
 }
+
+// wanted returns the items whose files are fetched: those of the columns that are written. nil means
+// all of them.
+func wanted(def *definition.Definition) map[string]bool {
+	some, all := map[string]bool{}, false
+	for _, out := range def.Outputs {
+		all = all || !out.Exploded() && out.Select == nil
+		for _, from := range out.Select {
+			some[from.ID] = true
+		}
+	}
+	if s := def.Schema; all && s != nil && s.Unknown != schemas.UnknownAdd {
+		all = false
+		for _, c := range s.Columns {
+			some[c.From.ID] = true
+		}
+	}
+	if all {
+		return nil
+	}
+	return some
+}
+
+// wants tells whether files of an item are fetched. Those that were fetched when it was wanted stay
+// in the folder, and are not listed.
+func (f *Folder) wants(item string) bool { return f.items == nil || f.items[item] }
 
 // entriesFolder begins the names of the entries of results.
 const entriesFolder = load.ControlFolder + "/files/"
@@ -110,21 +140,13 @@ const mostTries = 5
 // Open opens the folder of a form's files and takes its lease, so that one run at a time writes
 // there. The caller closes it.
 func Open(ctx context.Context, job *output.Job, client extract.Client) (_ *Folder, err error) {
-	f := &Folder{def: job.Def.Files, job: job, client: client, hidden: map[schemas.Source]bool{}, report: Report{Files: map[transport.FileStatus]int64{}}}
+	f := &Folder{
+		def: job.Def.Files, job: job, client: client, items: wanted(job.Def), hidden: map[schemas.Source]bool{}, report: Report{Files: map[transport.FileStatus]int64{}},
+	}
 	if job.Def.Schema != nil {
 		for _, c := range job.Def.Schema.Columns {
 			f.hidden[c.From] = c.PII.Kind != schemas.PIINone
 		}
-	}
-	some, all := map[schemas.Source]bool{}, false
-	for _, out := range job.Def.Outputs {
-		all = all || !out.Exploded() && out.Select == nil
-		for _, from := range out.Select {
-			some[from] = true
-		}
-	}
-	if !all {
-		f.items = some
 	}
 	if f.report.Path, err = definition.ExpandPath(f.def.Path, job.Def.PathValues(job.Form, job.RunID)); err != nil {
 		return nil, err
@@ -200,8 +222,8 @@ func (f *Folder) Results() idset.Set { return f.entries }
 // Report returns what became of the files.
 func (f *Folder) Report() *Report { return &f.report }
 
-// Fetch fetches the files of the snapshot's results that are not stored yet, and removes those of
-// results in deleted, unless the definition keeps them. It ends early, with an error that tells
+// Fetch fetches the files of the snapshot's results that are not stored yet. Those of the results in
+// deleted, and those that an edited result no longer names, are left to Tidy. It ends early, with an error that tells
 // to run again, if the service is away or the budget is used up: what was fetched is kept.
 func (f *Folder) Fetch(ctx context.Context, s *reconcile.Snapshot, deleted idset.Set, watch func()) error {
 	f.watch = watch
@@ -230,15 +252,14 @@ func (f *Folder) Fetch(ctx context.Context, s *reconcile.Snapshot, deleted idset
 		}
 	}
 	if !f.def.KeepDeleted {
-		for id := range deleted.Intersect(f.entries).All() {
-			if err := f.settle(ctx, result{id: id}); err != nil {
-				return err
-			}
-		}
+		f.deleted = deleted.Intersect(f.entries)
 	}
 	f.unfetched = f.failing.Set()
 	if rest := f.report.Rest(); rest != "" && f.job.Def.Extract.Proof {
-		return &definition.Fault{Code: 65, Text: fmt.Sprintf("uploaded files are not stored: %s; nothing was committed, because --strict or verify: required asks for all of them", rest)}
+		return &definition.Fault{
+			Code: 65, Text: fmt.Sprintf("uploaded files are not stored: %s, such as %s; nothing was committed, because --strict or verify: required asks for all of them", rest, f.example),
+			Cure: "leave out --strict for a list of them; --full (export --fresh) asks for them again",
+		}
 	}
 	return nil
 }
@@ -263,7 +284,6 @@ func (f *Folder) settle(ctx context.Context, r result) error {
 		return err
 	}
 	is, announced := entry{Updated: r.updated}, false
-	same := was.Updated == r.updated && len(was.Files) == len(r.links)
 	for _, l := range r.links {
 		before, known := was.find(l)
 		now := before
@@ -277,7 +297,7 @@ func (f *Folder) settle(ctx context.Context, r result) error {
 		}
 		if fetch {
 			if !announced {
-				announced, same = true, false
+				announced = true
 				if was, err = f.announce(ctx, r, was); err != nil {
 					return err
 				}
@@ -290,32 +310,64 @@ func (f *Folder) settle(ctx context.Context, r result) error {
 				now.Failed, now.Path, now.Bytes, now.SHA256 = before.Failed+1, before.Path, before.Bytes, before.SHA256
 			}
 		}
-		same = same && now == before
 		is.Files = append(is.Files, now)
 		if err := f.count(r.id, now, fetch); err != nil {
 			return err
 		}
 	}
-	if same {
-		return nil
-	}
 	for _, old := range was.Files {
-		if old.Path != "" && !is.holds(old.Path) {
+		switch {
+		case old.Path == "" || is.holds(old.Path):
+		case old.Status == "": // a place that was announced, and no list has it
 			if err := f.dest.Delete(ctx, old.Path); err != nil {
 				return err
 			}
-			if old.Status == "" {
-				continue
-			}
+		case !f.wants(old.Item):
+			is.Files = append(is.Files, old)
+		default:
+			is.Files = append(is.Files, file{Path: old.Path})
 			f.mu.Lock()
-			f.report.Removed++
+			f.obsolete.Add(r.id)
 			f.mu.Unlock()
 		}
 	}
-	if len(is.Files) == 0 {
-		return f.dest.Delete(ctx, entryName(r.id))
+	if slices.Equal(is.Files, was.Files) && is.Updated == was.Updated {
+		return nil
 	}
 	return f.write(ctx, r.id, is)
+}
+
+// Tidy removes the files of deleted results, and those that edited results no longer name. It is
+// called once the commit is recorded that lists them no more.
+func (f *Folder) Tidy(ctx context.Context) error {
+	for id := range f.obsolete.Set().Union(f.deleted).All() {
+		e, err := f.read(ctx, id)
+		if err != nil {
+			return err
+		}
+		stays := entry{Updated: e.Updated}
+		for _, is := range e.Files {
+			if is.Status != "" && !f.deleted.Contains(id) {
+				stays.Files = append(stays.Files, is)
+				continue
+			}
+			if is.Path != "" {
+				if err := f.dest.Delete(ctx, is.Path); err != nil {
+					return err
+				}
+				f.report.Removed++
+			}
+		}
+		if len(stays.Files) > 0 {
+			err = f.write(ctx, id, stays)
+		} else {
+			err = f.dest.Delete(ctx, entryName(id))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (f *Folder) write(ctx context.Context, id int64, e entry) error {
@@ -348,8 +400,12 @@ func (f *Folder) count(id int64, is file, fetched bool) error {
 	if is.again(false) {
 		f.failing.Add(id)
 	}
-	f.report.Files[is.Status]++
-	f.report.Bytes += is.Bytes
+	if is.Status != transport.FileStored {
+		f.example = cmp.Or(f.example, fmt.Sprintf("%s of result %d (%s)", is.Name, id, is.Status))
+	}
+	if f.report.Files[is.Status]++; is.Status == transport.FileStored {
+		f.report.Bytes += is.Bytes
+	}
 	if fetched {
 		f.report.Fetched++
 	}
@@ -390,7 +446,9 @@ func (f *Folder) fetch(ctx context.Context, id int64, l link) (file, error) {
 			return upload, err
 		},
 	})
-	is.Status, is.Type = got.Status, got.Type
+	if is.Status = got.Status; is.Status == transport.FileStored {
+		is.Type = got.Type
+	}
 	if err != nil || got.Status != transport.FileStored {
 		if err == nil {
 			f.job.Log.LogAttrs(ctx, slog.LevelInfo, "an uploaded file is not stored", slog.Int64("result", id), slog.String("item", l.item), slog.String("name", is.Name), slog.String("status", string(got.Status)))

@@ -97,7 +97,7 @@ func (f *Folder) linksIn(b arrow.RecordBatch) map[int][]link {
 	for i, field := range b.Schema().Fields() {
 		text, _ := field.Metadata.GetValue(schemas.MetaFrom)
 		from, err := schemas.ParseSource(text)
-		if err != nil || from.Kind != schemas.FromItem || f.hidden[from] || f.items != nil && !f.items[from] {
+		if err != nil || from.Kind != schemas.FromItem || f.hidden[from] || !f.wants(from.ID) {
 			continue
 		}
 		column := b.Column(i)
@@ -147,7 +147,9 @@ func (f *Folder) Rows(ctx context.Context, s *reconcile.Snapshot, w *reading.Win
 		defer b.Release()
 		for i, r := range results {
 			for _, is := range entries[i].Files {
-				appendRow(b, r.id, is)
+				if is.Status != "" && f.wants(is.Item) {
+					appendRow(b, r.id, is)
+				}
 			}
 		}
 		rows := b.NewRecordBatch()

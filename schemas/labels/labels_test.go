@@ -52,3 +52,11 @@ func outside(words string) [2]string {
 	spss := literals.ReplaceAllString(comments.ReplaceAllString(SPSS(file), ""), "TEXT")
 	return [2]string{names.ReplaceAllString(spss, "NAME"), quotes.ReplaceAllString(comments.ReplaceAllString(R(file), ""), "TEXT")}
 }
+
+// TestSPSSNames: names are words that SPSS takes, each of which is there once.
+func TestSPSSNames(t *testing.T) {
+	columns := []Column{{Name: "Full name"}, {Name: "with"}, {Name: "comment"}, {Name: "Document"}, {Name: "1st"}, {Name: "full_name"}}
+	if got := strings.Join(spssNames(columns), " "); got != "full_name with_2 comment_2 document_2 v_1st full_name_2" {
+		t.Error(got)
+	}
+}

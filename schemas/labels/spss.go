@@ -94,7 +94,8 @@ func SPSS(f *File) string {
 // any letter case.
 func spssNames(columns []Column) (names []string) {
 	var unique schemas.Uniquer
-	for _, reserved := range strings.Fields("ALL AND BY EQ GE GT LE LT NE NOT OR TO WITH") {
+	// The last three begin commands of PSPP wherever a line begins with them.
+	for _, reserved := range strings.Fields("ALL AND BY EQ GE GT LE LT NE NOT OR TO WITH COMMENT DOCUMENT DOCUMENTS") {
 		unique.Name(reserved)
 	}
 	for _, c := range columns {

@@ -235,7 +235,7 @@ func (f *exportFlags) definition(ctx context.Context, p *process) (*definition.D
 	}
 	def.Outputs = []definition.Output{out}
 	if f.files != "" {
-		if def.Files, err = f.folder(def); err != nil {
+		if def.Files, err = f.folder(def, out.Path); err != nil {
 			return nil, err
 		}
 	}
@@ -243,7 +243,7 @@ func (f *exportFlags) definition(ctx context.Context, p *process) (*definition.D
 }
 
 // folder returns the folder that --files names.
-func (f *exportFlags) folder(def *definition.Definition) (*definition.Files, error) {
+func (f *exportFlags) folder(def *definition.Definition, output string) (*definition.Files, error) {
 	files := &definition.Files{Path: f.files, MaxBytes: definition.DefaultMaxFile, Concurrency: def.Source.Requests.Concurrency}
 	switch {
 	case f.limit > 0:
@@ -261,6 +261,9 @@ func (f *exportFlags) folder(def *definition.Definition) (*definition.Files, err
 		files.Path = filepath.ToSlash(local)
 	}
 	files.Path = strings.TrimSuffix(files.Path, "/") + "/"
+	if files.Path == "/" || strings.HasPrefix(filepath.ToSlash(output)+"/", files.Path) {
+		return nil, console.Usagef("--files %s: give a folder of its own, in which only uploaded files lie", f.files)
+	}
 	files.Table = files.Path + "files.csv"
 	return files, nil
 }

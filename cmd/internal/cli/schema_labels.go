@@ -3,7 +3,9 @@ package cli
 import (
 	"cmp"
 	"context"
+	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -24,6 +26,7 @@ import (
 type labelsFlags struct {
 	console.DefinitionFlags
 	program, csv, flat string
+	force              bool
 }
 
 func schemaLabelsCommand(p *process) *cobra.Command {
@@ -47,7 +50,8 @@ a line break within a text for the end of a row: --flat writes a copy without.`,
 	f.Register(set)
 	set.StringVar(&f.program, "for", "", "the program: spss (also PSPP) or r")
 	set.StringVar(&f.csv, "csv", "", "where the CSV file lies, if it was moved or downloaded (default: the definition's path)")
-	set.StringVar(&f.flat, "flat", "", "a new file for a copy of the CSV file without line breaks in texts, which the script reads")
+	set.StringVar(&f.flat, "flat", "", "a file for a copy of the CSV file without line breaks in texts, which the script reads")
+	set.BoolVar(&f.force, "force", false, "overwrite the file of --flat")
 	return cmd
 }
 
@@ -151,7 +155,14 @@ func (f *labelsFlags) read(path string, file *labels.File) (failed error) {
 		if file.Path, err = filepath.Abs(f.flat); err != nil {
 			return err
 		}
-		flat, err := os.OpenFile(file.Path, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o640)
+		how := os.O_CREATE | os.O_WRONLY | os.O_EXCL
+		if f.force && file.Path != data.Name() {
+			how = os.O_CREATE | os.O_WRONLY | os.O_TRUNC
+		}
+		flat, err := os.OpenFile(file.Path, how, 0o640)
+		if errors.Is(err, fs.ErrExist) {
+			return &definition.Fault{Code: 73, Text: "--flat " + file.Path + " is there already", Cure: "add --force to overwrite the copy of an earlier time, or name another file"}
+		}
 		if err != nil {
 			return err
 		}
