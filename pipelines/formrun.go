@@ -185,13 +185,16 @@ func (f *formRun) fetch(ctx context.Context, s *reconcile.Snapshot) error {
 		return replaced
 	})
 	if errors.Is(err, idset.ErrDamaged) {
-		gone, err = nil, nil // nothing is proven
+		gone, err = nil, nil // the ids are not known
 	}
 	if err != nil {
 		return err
 	}
-	if s.Interval.Everything() && !f.reader.Filtered() {
+	if s.Interval.Everything() {
 		gone = gone.Union(f.uploads.Results())
+	}
+	if s.Verified.Reason != "" || s.Verified.Unproven != "" {
+		gone = nil // nothing was compared with counts: a result that did not come may be there
 	}
 	for _, w := range s.Windows {
 		gone = gone.Without(w.IDs)

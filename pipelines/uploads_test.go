@@ -336,7 +336,19 @@ func TestFilesThatAreNotFetched(t *testing.T) {
 	}
 	form.Delete(3)
 	w.runBy(def, o)
-	if _, err := os.Stat(w.path("files/3/2-1-f-1-1-3_c.pdf")); err != nil {
-		t.Error(err)
+	kept := func() bool {
+		_, err := os.Stat(w.path("files/3/2-1-f-1-1-3_c.pdf"))
+		return err == nil
+	}
+	if !kept() {
+		t.Error("keep_deleted does not keep the file of a deleted result")
+	}
+	o.Full, def.Files.KeepDeleted, def.Extract.Verify = true, false, false
+	if w.runBy(def, o); !kept() {
+		t.Error("a run that compared nothing removes a file")
+	}
+	def.Extract.Verify = true
+	if w.runBy(def, o); kept() {
+		t.Error("the file of a deleted result stays")
 	}
 }
