@@ -100,7 +100,7 @@ func (f *Folder) wants(item string) bool { return f.items == nil || f.items[item
 // entriesFolder begins the names of the entries of results.
 const entriesFolder = load.ControlFolder + "/files/"
 
-// entry says what became of the files of a result. While a run fetches them, those that are new
+// entry says what became of the files of a result. Those that a run is about to store or to remove
 // have a path and no status.
 type entry struct {
 	// Updated is the result's date_update when its files were fetched, as text. A result
@@ -223,8 +223,9 @@ func (f *Folder) Results() idset.Set { return f.entries }
 func (f *Folder) Report() *Report { return &f.report }
 
 // Fetch fetches the files of the snapshot's results that are not stored yet. Those of the results in
-// deleted, and those that an edited result no longer names, are left to Tidy. It ends early, with an error that tells
-// to run again, if the service is away or the budget is used up: what was fetched is kept.
+// deleted, and those that an edited result no longer names, are left to Tidy. It ends early, with an
+// error that tells to run again, if the service is away or the budget is used up: what was fetched
+// is kept. watch is called after each file.
 func (f *Folder) Fetch(ctx context.Context, s *reconcile.Snapshot, deleted idset.Set, watch func()) error {
 	f.watch = watch
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -277,7 +278,8 @@ func (r *Report) Rest() string {
 	return strings.Join(words, ", ")
 }
 
-// settle makes the folder hold the files of a result and no others of it, and writes its entry.
+// settle makes the folder hold the files of a result, and writes its entry. In the entry, a file that
+// the result no longer names has a path and no status.
 func (f *Folder) settle(ctx context.Context, r result) error {
 	was, err := f.entry(ctx, r.id)
 	if err != nil {
@@ -340,6 +342,11 @@ func (f *Folder) settle(ctx context.Context, r result) error {
 // Tidy removes the files of deleted results, and those that edited results no longer name. It is
 // called once the commit is recorded that lists them no more.
 func (f *Folder) Tidy(ctx context.Context) error {
+	select {
+	case <-f.lease.Lost():
+		return &load.HeldError{Path: f.report.Path}
+	default:
+	}
 	for id := range f.obsolete.Set().Union(f.deleted).All() {
 		e, err := f.read(ctx, id)
 		if err != nil {
