@@ -192,6 +192,7 @@ func TestUploadedFiles(t *testing.T) {
 			if err := os.Remove(w.path("files/3/2-1-f-1-1-3_c.pdf")); err != nil { // somebody removes a file, of a result that is edited
 				t.Fatal(err)
 			}
+			w.put("files/.formetl/put-dead", "half")
 			form.SetClock(func() time.Time { return extracttest.Wall("2026-02-01 12:30:00") })
 			for _, r := range []formservice.Result{withFiles(1, 1, []string{"f-1-9-1_new.pdf"}, "f-1-3-1_Foto%20Z%C3%BCrich.png"), withFiles(3, 3, []string{"f-1-1-3_c.pdf"}, "")} {
 				if err := form.Update(r); err != nil {
@@ -201,6 +202,10 @@ func TestUploadedFiles(t *testing.T) {
 			form.Delete(2)
 			step("edits and a deletion", []string{"f-1-1-3_c.pdf", "f-1-3-1_Foto Zürich.png", "f-1-9-1_new.pdf"},
 				"1/2-1-f-1-9-1_new.pdf stored", photo, "3/2-1-f-1-1-3_c.pdf stored")
+
+			if _, err := os.Stat(w.path("files/.formetl/put-dead")); err == nil {
+				t.Error("what a dead run half wrote is left")
+			}
 
 			def.Source.Requests.Retries = 0 // an edited file that does not come leaves its older copy, and comes later
 			w.service.Decide = func(r formservice.Request) formservice.Fault {

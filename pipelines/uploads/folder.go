@@ -163,7 +163,7 @@ func Open(ctx context.Context, job *output.Job, client extract.Client) (_ *Folde
 	return f, nil
 }
 
-// look finds out which results have entries. It removes what dead runs had staged.
+// look finds out which results have entries. It removes what dead runs had staged or half written.
 func (f *Folder) look(ctx context.Context) error {
 	left, err := f.dest.Staged(ctx)
 	if err != nil {
@@ -178,12 +178,20 @@ func (f *Folder) look(ctx context.Context) error {
 			return err
 		}
 	}
-	objects, err := f.dest.List(ctx, entriesFolder)
+	objects, err := f.dest.List(ctx, load.ControlFolder+"/")
 	if err != nil {
 		return err
 	}
 	var ids idset.Builder
 	for _, o := range objects {
+		if strings.HasPrefix(o.Name, load.TemporaryPrefix) {
+			if err := f.dest.Delete(ctx, o.Name); err != nil {
+				return err
+			}
+		}
+		if !strings.HasPrefix(o.Name, entriesFolder) {
+			continue
+		}
 		id, err := strconv.ParseInt(strings.TrimSuffix(path.Base(o.Name), ".json"), 10, 64)
 		if err == nil {
 			ids.Add(id)
