@@ -59,14 +59,7 @@ func Clean(ctx context.Context, d Destination, scope string, h Holder, o CleanOp
 		return Cleaned{}, err
 	}
 	defer func() { err = errors.Join(err, lease.Release(context.WithoutCancel(ctx))) }()
-	held := func() error {
-		select {
-		case <-lease.Lost():
-			return &HeldError{Path: where(d, scope)}
-		default:
-			return nil
-		}
-	}
+	held := func() error { return StillHeld(lease, where(d, scope)) }
 	if done.Recovery, err = Recover(ctx, d, scope, func(Step) error { return held() }, true); err != nil {
 		return done, err
 	}

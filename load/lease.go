@@ -24,6 +24,17 @@ type Lease interface {
 	Release(ctx context.Context) error
 }
 
+// StillHeld returns a *HeldError if another run has taken over the lease of what lies at path, else
+// nil.
+func StillHeld(l Lease, path string) error {
+	select {
+	case <-l.Lost():
+		return &HeldError{Path: path}
+	default:
+		return nil
+	}
+}
+
 // Holder describes the run that holds a lease.
 type Holder struct {
 	RunID    string    `json:"run_id"`

@@ -130,17 +130,13 @@ func (f *formRun) run(ctx context.Context) (err error) {
 	}
 	defer func() {
 		closing := f.outputs.Close(ctx)
+		if f.uploads != nil {
+			closing = errors.Join(closing, f.uploads.Close(ctx))
+		}
 		if err == nil {
 			err = closing
 		} else if closing != nil {
 			f.reader.Log.LogAttrs(ctx, slog.LevelWarn, "not everything could be tidied up; the next run or `formetl clean` does it", slog.String("error", closing.Error()))
-		}
-	}()
-	defer func() {
-		if f.uploads != nil {
-			closing, cancel := load.Lingering(ctx, load.Grace)
-			defer cancel()
-			err = errors.Join(err, f.uploads.Close(closing))
 		}
 	}()
 	defer func() { f.closeCheckpoint(ctx, err) }()
@@ -174,32 +170,40 @@ func (f *formRun) steps(ctx context.Context, asked reading.Interval) error {
 }
 
 // fetch fetches the uploaded files of the snapshot's results, before outputs list them. The files
-// of results that are proven to be deleted are removed: those that lie in no part any more that
-// the run made again, or, if the run read all results, that it did not find.
+// of results that are proven to be deleted are removed.
 func (f *formRun) fetch(ctx context.Context, s *reconcile.Snapshot) error {
-	gone, err := f.outputs.IDs(ctx, func(d reconcile.Dataset) []load.Part {
-		if d.Child {
-			return nil
-		}
-		replaced, _ := s.Replaced.Divide(d.Manifest)
-		return replaced
-	})
-	if errors.Is(err, idset.ErrDamaged) {
-		gone, err = nil, nil // the ids are not known
-	}
+	gone, err := f.deleted(ctx, s)
 	if err != nil {
 		return err
 	}
-	if s.Interval.Everything() {
-		gone = gone.Union(f.uploads.Results())
+	return f.uploads.Fetch(ctx, s, gone, func() { f.progress(f.reader.Total(), f.reader.Expected(), false) })
+}
+
+// deleted returns results with uploaded files that are proven to be deleted: those that lie in no
+// part any more that the run made again, or, if the run read all results, that it did not find.
+// There are none if their files are kept, or if nothing was compared with counts, because a result
+// that did not come may be there all the same.
+func (f *formRun) deleted(ctx context.Context, s *reconcile.Snapshot) (gone idset.Set, err error) {
+	known := f.uploads.Results()
+	if known.IsEmpty() || f.reader.Def.Files.KeepDeleted || s.Verified.Reason != "" || s.Verified.Unproven != "" {
+		return nil, nil
 	}
-	if s.Verified.Reason != "" || s.Verified.Unproven != "" {
-		gone = nil // nothing was compared with counts: a result that did not come may be there
+	if gone = known; !s.Interval.Everything() {
+		gone, err = f.outputs.IDs(ctx, func(d reconcile.Dataset) []load.Part {
+			if d.Child {
+				return nil
+			}
+			replaced, _ := s.Replaced.Divide(d.Manifest)
+			return replaced
+		})
+		if errors.Is(err, idset.ErrDamaged) {
+			return nil, nil // the ids are not known
+		}
 	}
 	for _, w := range s.Windows {
 		gone = gone.Without(w.IDs)
 	}
-	return f.uploads.Fetch(ctx, s, gone, func() { f.progress(f.reader.Total(), f.reader.Expected(), false) })
+	return gone, err
 }
 
 // extract decides what is read, plans and reads it, and makes it agree with counts and older

@@ -2,6 +2,7 @@ package transport
 
 import (
 	"context"
+	"net/http"
 )
 
 // What the tests outside the package look at.
@@ -12,10 +13,7 @@ const (
 	MaxBytes      = maxBytes
 )
 
-var (
-	NewTransport = newTransport
-	HostUnknown  = &NetworkError{doubtful: true}
-)
+var HostUnknown = &NetworkError{doubtful: true}
 
 // MeaningOf tells what an error counts as, whether the service answered, and whether it is away.
 func MeaningOf(err error, met bool) (outcome string, answered, absent bool) {
@@ -51,4 +49,9 @@ func (s *Sender) Places() (running, waiting int) { return s.gate.running, len(s.
 // SharesAllBut tells whether two senders share everything but their numbers.
 func (s *Sender) SharesAllBut(t *Sender) bool {
 	return s.gate == t.gate && s.circuit == t.circuit && s.cfg.Logger == t.cfg.Logger
+}
+
+// NewTransport returns the transport that a sender has of its own.
+func NewTransport(concurrency int) *http.Transport {
+	return newTransport(concurrency, proxyFromEnvironment(), nil)
 }

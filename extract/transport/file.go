@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"mime"
-	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -150,7 +149,7 @@ func (s *Sender) receive(ctx context.Context, r *receipt) (h Header, err error) 
 	}
 	defer func() { _ = res.Body.Close() }()
 	h = Header{Status: res.StatusCode, RetryAfter: parseRetryAfter(res.Header.Get("Retry-After"))}
-	if done, err := r.begin(res); done || err != nil {
+	if done, err := r.begin(res, h.RetryAfter); done || err != nil {
 		return h, err
 	}
 	buffer := make([]byte, 32<<10)
@@ -221,8 +220,8 @@ func (s *Sender) follow(ctx context.Context, r *receipt) (*http.Response, error)
 }
 
 // begin looks at the beginning of an answer, and decides whether its bytes continue the file.
-// done tells that no bytes are to be read.
-func (r *receipt) begin(res *http.Response) (done bool, err error) {
+// done tells that no bytes are to be read. after is the pause that the answer asks for.
+func (r *receipt) begin(res *http.Response, after time.Duration) (done bool, err error) {
 	kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type")) // "" where it cannot be read
 	r.file = File{Type: kind}
 	asked, named := res.Request.URL, path.Ext(r.call.Link.Path)
@@ -233,7 +232,7 @@ func (r *receipt) begin(res *http.Response) (done bool, err error) {
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
 		r.file.Status = FileForbidden
 	case status == http.StatusTooManyRequests || status >= http.StatusInternalServerError:
-		return false, &StatusError{Status: status, RetryAfter: parseRetryAfter(res.Header.Get("Retry-After"))}
+		return false, &StatusError{Status: status, RetryAfter: after}
 	case status == http.StatusRequestedRangeNotSatisfiable && r.written > 0:
 		r.written, r.validator = 0, ""
 		r.changes++
@@ -278,18 +277,13 @@ type addressError struct{ address string }
 
 func (e *addressError) Error() string { return e.address + " is no public address" }
 
-// newElsewhere returns a transport to hosts other than the service's own. It connects to public
-// addresses only, whatever a name leads to: a link is text that anybody may have typed.
-func newElsewhere(concurrency int) *http.Transport {
-	t := newTransport(concurrency)
-	t.Proxy = nil
-	t.DialContext = (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second, Control: func(_, address string, _ syscall.RawConn) error {
-		if at, err := netip.ParseAddrPort(address); err != nil || !isPublic(at.Addr()) {
-			return &addressError{address}
-		}
-		return nil
-	}}).DialContext
-	return t
+// publicOnly refuses a connection to an address that is not public, whatever name led to it: a link
+// is text that anybody may have typed.
+func publicOnly(_, address string, _ syscall.RawConn) error {
+	if at, err := netip.ParseAddrPort(address); err != nil || !isPublic(at.Addr()) {
+		return &addressError{address}
+	}
+	return nil
 }
 
 // isPublic tells whether an address is one of the internet: neither of this machine nor of a

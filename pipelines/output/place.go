@@ -202,12 +202,7 @@ func (p *place) held() error {
 	if p.lease == nil {
 		return nil
 	}
-	select {
-	case <-p.lease.Lost():
-		return &load.HeldError{Path: p.Path}
-	default:
-		return nil
-	}
+	return load.StillHeld(p.lease, p.Path)
 }
 
 // guard returns a context that ends once other runs have taken over all of these outputs. The

@@ -158,7 +158,7 @@ func Open(ctx context.Context, job *output.Job, client extract.Client) (_ *Folde
 		return nil, err
 	}
 	if err := f.look(ctx); err != nil {
-		return nil, errors.Join(err, f.Close(context.WithoutCancel(ctx)))
+		return nil, errors.Join(err, f.Close(ctx))
 	}
 	return f, nil
 }
@@ -217,8 +217,12 @@ func (f *Folder) own(ctx context.Context) error {
 	return nil
 }
 
-// Close gives the lease back.
-func (f *Folder) Close(ctx context.Context) error { return f.lease.Release(ctx) }
+// Close gives the lease back, also of a run that was told to stop.
+func (f *Folder) Close(ctx context.Context) error {
+	ctx, cancel := load.Lingering(ctx, load.Grace)
+	defer cancel()
+	return f.lease.Release(ctx)
+}
 
 // Unfetched returns the results with files that the next run is to ask for again: they failed, and
 // not for the last time.
@@ -260,9 +264,7 @@ func (f *Folder) Fetch(ctx context.Context, s *reconcile.Snapshot, deleted idset
 			return cmp.Or(context.Cause(ctx), err) // the store may say only that it was stopped
 		}
 	}
-	if !f.def.KeepDeleted {
-		f.deleted = deleted.Intersect(f.entries)
-	}
+	f.deleted = deleted.Intersect(f.entries)
 	f.unfetched = f.failing.Set()
 	if rest := f.report.Rest(); rest != "" && f.job.Def.Extract.Proof {
 		return &definition.Fault{
@@ -350,10 +352,8 @@ func (f *Folder) settle(ctx context.Context, r result) error {
 // Tidy removes the files of deleted results, and those that edited results no longer name. It is
 // called once the commit is recorded that lists them no more.
 func (f *Folder) Tidy(ctx context.Context) error {
-	select {
-	case <-f.lease.Lost():
-		return &load.HeldError{Path: f.report.Path}
-	default:
+	if err := load.StillHeld(f.lease, f.report.Path); err != nil {
+		return err
 	}
 	for id := range f.obsolete.Set().Union(f.deleted).All() {
 		e, err := f.read(ctx, id)
@@ -526,12 +526,7 @@ func (e entry) find(l link) (file, bool) {
 
 // holds tells whether a stored file lies at a path.
 func (e entry) holds(at string) bool {
-	for _, is := range e.Files {
-		if is.Path == at {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(e.Files, func(is file) bool { return is.Path == at })
 }
 
 // The most bytes of a file's name, and of the item's id before it: file systems take 255 for both.

@@ -7,7 +7,6 @@ import (
 	"net/url"
 	"path"
 	"strconv"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -38,8 +37,7 @@ type link struct {
 
 // place returns where the file lies in the folder.
 func (l link) place(id int64) string {
-	item := safe(l.item)
-	return fmt.Sprintf("%d/%s-%d-%s", id, strings.ToValidUTF8(item[:min(len(item), mostItem)], ""), l.n, safeName(l.url))
+	return fmt.Sprintf("%d/%s-%d-%s", id, schemas.Cut(safe(l.item), mostItem), l.n, safeName(l.url))
 }
 
 // safeName returns the name of a file: the last element of its link, made safe. A name that is
@@ -56,11 +54,7 @@ func safeName(u *url.URL) string {
 	for !utf8.RuneStart(name[end]) {
 		end++
 	}
-	start := mostName - 20
-	for !utf8.RuneStart(name[start]) {
-		start--
-	}
-	return name[:start] + name[end:]
+	return schemas.Cut(name, mostName-20) + name[end:]
 }
 
 // each calls visit with the results of a window that have links to files, and those that have an
