@@ -88,6 +88,11 @@ func TestWorkflow(t *testing.T) {
 	check(t, "github-workflow.yml", [2]string{"secrets.FORMETL_API_KEY", "secret.FORMETL_API_KEY"}, func(t *testing.T, file string) (string, error) {
 		return output(t, actionlint, "-no-color", file)
 	})
+	for _, name := range []string{"ci.yml", "release.yml"} { // the project's own
+		if out, err := output(t, actionlint, "-no-color", filepath.Join(moduleRoot, ".github", "workflows", name)); err != nil {
+			t.Errorf("%v\n%s", err, out)
+		}
+	}
 }
 
 // TestJobs has TypeScript compare the jobs with types that are generated from Kubernetes' own
