@@ -85,12 +85,14 @@ func topics() []topic {
 		{"reports", "reports, metrics and logs", pipelines.Docs, "reports.md"},
 		{"schemas", "columns, types, lists", schemas.Docs, "README.md"},
 		{"drift", "when the form changes", schemas.Docs, "drift.md"},
-		{"personal-data", "columns that nobody shall read", schemas.Docs, "personal-data.md"},
+		{"personal-data", "columns that identify people", schemas.Docs, "personal-data.md"},
 		{"warehouse", "SQL for the tables of a warehouse", schemas.Docs, "warehouse.md"},
 		{"formats", "formats, and how to read them", load.Docs, "README.md"},
 		{"spreadsheets", "CSV and xlsx for spreadsheets", load.Docs, "spreadsheets.md"},
 		{"s3", "S3 and stores like it", load.Docs, "s3.md"},
 		{"databases", "tables of PostgreSQL", load.Docs, "databases.md"},
 		{"reading", "windows, pages, requests", extract.Docs, "README.md"},
+		{"faq", "what people ask", pipelines.Docs, "faq.md"},
+		{"glossary", "twelve words", pipelines.Docs, "glossary.md"},
 	}
 }
