@@ -49,8 +49,12 @@ func TestLinksLead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	root, err := filepath.Glob(filepath.Join(moduleRoot, "*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	links := 0
-	for _, page := range append(pages, filepath.Join(moduleRoot, "README.md")) {
+	for _, page := range append(pages, root...) {
 		data, err := os.ReadFile(page)
 		if err != nil {
 			t.Fatal(err)
