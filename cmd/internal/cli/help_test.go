@@ -49,10 +49,7 @@ func TestLinksLead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	root, err := filepath.Glob(filepath.Join(moduleRoot, "*.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	root, _ := filepath.Glob(filepath.Join(moduleRoot, "*.md")) // the pattern is right
 	links := 0
 	for _, page := range append(pages, root...) {
 		data, err := os.ReadFile(page)
