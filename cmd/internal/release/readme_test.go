@@ -76,9 +76,11 @@ func TestReadmeCommands(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, block := range blocks(text, "yaml") {
 		if strings.Contains(block, "name: feedback") {
-			here := strings.ReplaceAll(block, "https://fs1.example.com", service.URL)
-			if err := os.WriteFile("feedback.yaml", []byte(here), 0o600); err != nil {
-				t.Fatal(err)
+			here := strings.NewReplacer("https://fs1.example.com", service.URL, "http://127.0.0.1:8420", service.URL).Replace(block)
+			for name, text := range map[string]string{"feedback.yaml": here, "key": "readme-key"} {
+				if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
 			}
 		}
 	}
@@ -95,7 +97,7 @@ func TestReadmeCommands(t *testing.T) {
 		case strings.HasPrefix(command, "go test"), strings.HasPrefix(command, "go install"):
 			continue // .ci/run calls the first; the second builds what this test runs
 		case strings.HasPrefix(command, "formserver"):
-			continue // TestTranscript runs it
+			continue // TestFirstHour runs it
 		case strings.HasPrefix(command, "go build"):
 			if build, _, _ := strings.Cut(command, " -o "); !strings.Contains(string(ci), build+" -o ") {
 				t.Errorf(".ci/run does not build as the README shows: %s", command)
