@@ -296,7 +296,7 @@ func (f *formRun) plan(ctx context.Context, d *decision) (*reconcile.Reconciler,
 		slog.String("range", d.Read.String()), slog.Int("windows", len(plan.Windows)),
 		slog.Int64("results", plan.Total), slog.Int64("count_requests", f.requests().Count-before))
 	r.Planned(c.Windows)
-	f.report.Planned = f.expects(d.Interval, plan)
+	f.report.Planned = f.expects(d, plan)
 	r.At(pointPlanned)
 	if f.headerOf(d, c.Verifies()); d.inherited != nil || plan.Requests < costlyPlan {
 		return c, nil
@@ -383,6 +383,7 @@ func (f *formRun) endReport(err error) {
 	r := f.report
 	r.EndedAt, r.Requests, r.Outputs = f.o.Now().UTC(), f.requests(), f.outputs.Reports()
 	r.Windows, r.Spans = len(f.windows()), spansOf(f.windows())
+	f.expectUndated()
 	if c := f.reconciler; c != nil {
 		r.Reread, r.Older, r.Verified = c.Reread, c.Older, c.Verified
 	}

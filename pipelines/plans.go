@@ -32,6 +32,18 @@ type FormPlan struct {
 	Timezone string          `json:"timezone"`
 	Range    load.Range      `json:"range"`
 	Windows  []PlannedWindow `json:"windows"` // empty if they depend on counts and none was made
+	Planned
+	// Changes is nil for a run that continues no earlier one.
+	Changes *PlannedChanges `json:"changes,omitempty"`
+	// Unfinished is a run that ended early and that the planned run resumes from.
+	Unfinished *Unfinished `json:"unfinished,omitempty"`
+	// Warnings tell what a run would warn of, or end with, before it reads.
+	Warnings []string `json:"warnings,omitempty"`
+	Error    string   `json:"error,omitempty"`
+}
+
+// Planned is what a run expects to read and to ask.
+type Planned struct {
 	// Results is how many results the service counts in the range. AtMost tells that a search
 	// or a view leaves out some of these, because counts ignore both.
 	Results *int64 `json:"results"`
@@ -41,13 +53,6 @@ type FormPlan struct {
 	Undated  *PlannedUndated `json:"undated,omitempty"`
 	Requests PlannedRequests `json:"requests"`
 	Budget   Budget          `json:"budget"`
-	// Changes is nil for a run that continues no earlier one.
-	Changes *PlannedChanges `json:"changes,omitempty"`
-	// Unfinished is a run that ended early and that the planned run resumes from.
-	Unfinished *Unfinished `json:"unfinished,omitempty"`
-	// Warnings tell what a run would warn of, or end with, before it reads.
-	Warnings []string `json:"warnings,omitempty"`
-	Error    string   `json:"error,omitempty"`
 }
 
 // PlannedWindow is one window of a form's plan.
@@ -106,7 +111,7 @@ func MakePlan(ctx context.Context, def *definition.Definition, o Options, offlin
 	err = failed.Each(ctx, def, forms, func(def *definition.Definition, form string) error {
 		p := &FormPlan{
 			Form: form, Timezone: def.Source.Zone.String(), Windows: []PlannedWindow{},
-			Budget: expend(def.Source.Requests, nil), Requests: PlannedRequests{Most: def.Source.Requests.MaxRequests},
+			Planned: Planned{Budget: expend(def.Source.Requests, nil), Requests: PlannedRequests{Most: def.Source.Requests.MaxRequests}},
 		}
 		report.Forms = append(report.Forms, p)
 		if def.Files != nil {
@@ -177,44 +182,48 @@ func (p *FormPlan) make(ctx context.Context, def *definition.Definition, o Optio
 		return err
 	}
 	p.fillFrom(plan)
-	// Goroutines that share the window may end their parts with pages that are not full.
-	if plan.Range.Target == math.MaxInt && plan.Total > extract.DefaultTarget {
-		p.Requests.Results = sum(p.Requests.Results, known(int64(1+def.Source.Requests.Concurrency/2)))
-	}
 	p.warn(f.form, plan)
-	undated, err := p.countUndated(ctx, f.form, i, plan)
-	if err != nil {
-		return err
-	}
-	p.sum(f, plan, int64(plan.Requests+laterCounts(f.form, i))+undated)
-	return nil
+	p.sum(f, plan, int64(plan.Requests+laterCounts(f.form, i)))
+	return p.countUndated(ctx, f.form, i, plan)
 }
 
-// countUndated adds the requests for results without a date, which a run over everything reads
-// too, to the requests for pages. It returns how many counts a run sends for such results.
-func (p *FormPlan) countUndated(ctx context.Context, form reading.Form, i reading.Interval, plan *extract.Plan) (int64, error) {
+// countUndated counts the results without a date, which a run over everything reads too, and
+// adds them to what the run expects.
+func (p *FormPlan) countUndated(ctx context.Context, form reading.Form, i reading.Interval, plan *extract.Plan) error {
 	if form.Client == nil || i.Unbounded() || !i.Everything() || plan.Total == extract.Unknown {
-		return 0, nil
+		return nil
 	}
 	p.Requests.Planned++
 	total, err := form.Client.Count(ctx, form.Name, extract.CountQuery{})
 	if err != nil || total <= plan.Total {
-		return 0, err
+		return err
 	}
 	p.Requests.Planned++
 	undated, err := extract.CountUndated(ctx, form.Client, form.Name, total)
-	if err != nil {
-		return 0, err
+	if err == nil {
+		p.addUndated(form, total, undated)
 	}
+	return err
+}
+
+// addUndated adds the results without a date to what a run expects: there are so many among
+// the total of the form.
+func (p *Planned) addUndated(form reading.Form, total, undated int64) {
 	pages, counts := extract.UndatedRequests(form.Client.PageSize(), total, undated)
+	counts += 2 // the run also counts the results with a date, before and after
 	p.Undated = &PlannedUndated{Results: undated, Requests: pages}
-	p.Requests.Results = sum(p.Requests.Results, &pages)
-	return counts + 2, nil // the run also counts the results with a date, before and after
+	p.Requests.Results, p.Requests.Counts = sum(p.Requests.Results, &pages), sum(p.Requests.Counts, &counts)
+	p.Requests.Total = sum(p.Requests.Total, known(pages+counts))
+	p.Budget = expend(form.Def.Source.Requests, p.Requests.Total)
 }
 
 // sum fills in the requests that the run is expected to send, and the budget. counts is the
 // number of count requests besides those for changes.
 func (p *FormPlan) sum(f *following, plan *extract.Plan, counts int64) {
+	// Goroutines that share the window may end their parts with pages that are not full.
+	if plan.Range.Target == math.MaxInt && plan.Total > extract.DefaultTarget {
+		p.Requests.Results = sum(p.Requests.Results, known(int64(1+f.form.Def.Source.Requests.Concurrency/2)))
+	}
 	if f.form.Client != nil {
 		feed, more := f.asked(plan)
 		p.Requests.Feed, p.Requests.Counts = known(feed), known(counts+more)

@@ -1,8 +1,10 @@
 package pipelines_test
 
 import (
+	"encoding/json"
 	"errors"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -16,8 +18,8 @@ import (
 )
 
 // TestPlanTellsTheTruth: a plan's total is within 2 % or three requests of what the run
-// then sends, over the worlds of the test service that keep their results. Where the plan
-// says that a run fails, it fails. Worlds whose faults no count shows are left out:
+// then sends, over the worlds of the test service that keep their results, and the run's
+// report has the same plan. Where the plan says that a run fails, it fails. Worlds whose faults no count shows are left out:
 // PageCap, IgnoreMinID, and IgnoreDates where one window holds everything.
 func TestPlanTellsTheTruth(t *testing.T) {
 	needs.Slow(t)
@@ -108,7 +110,14 @@ func TestPlanTellsTheTruth(t *testing.T) {
 				if rows := report.Forms[0].Rows; results != rows && !def.Extract.Incremental && c.fault == "" {
 					t.Errorf("planned %d results, wrote %d", results, rows)
 				}
-				p := plan.Forms[0].Requests
+				planned, told := plan.Forms[0].Planned, *report.Forms[0].Planned
+				told.Requests.Planned, told.Requests.Most = planned.Requests.Planned, planned.Requests.Most // the plan made more counts
+				if !reflect.DeepEqual(planned, told) {
+					got, _ := json.Marshal(told)
+					want, _ := json.Marshal(planned)
+					t.Errorf("the report says that %s was planned, and the plan %s", got, want)
+				}
+				p := planned.Requests
 				if p.Total == nil {
 					t.Fatalf("nothing is planned: %+v", p)
 				}

@@ -71,7 +71,7 @@ type FormReport struct {
 	Rejects     []reading.FaultCount `json:"rejects,omitempty"` // rejected results by column and reason
 	Nulled      []reading.FaultCount `json:"nulled,omitempty"`  // values that became null, by column and reason
 	Replaced    int64                `json:"replaced_characters"`
-	Planned     *Planned             `json:"planned,omitempty"` // nil if no plan was made
+	Planned     *Planned             `json:"planned,omitempty"` // what MakePlan tells; nil if the run made no plan
 	Spans       []Span               `json:"spans,omitempty"`   // in order of time
 
 	Verified *load.Verified `json:"verified,omitempty"`
@@ -100,15 +100,6 @@ type FormReport struct {
 	Err         error           `json:"-"` // the error whose text is Error
 }
 
-// Planned is what a run expected when it had made its plan. Its fields are those of FormPlan
-// with the same names.
-type Planned struct {
-	Results  *int64          `json:"results"`
-	AtMost   bool            `json:"at_most"`
-	Requests PlannedRequests `json:"requests"`
-	Budget   Budget          `json:"budget"`
-}
-
 // Span is a window of time of a run, or several adjacent windows where a run has many.
 type Span struct {
 	load.Range
@@ -121,14 +112,29 @@ type Span struct {
 // mostSpans bounds the spans of a report, so that it stays small.
 const mostSpans = 60
 
-// expects returns the results and requests that a run may expect by its plan. It asks nothing
-// of the service.
-func (f *formRun) expects(iv reading.Interval, plan *extract.Plan) *Planned {
-	r, p := f.reader, &FormPlan{}
-	changed := p.follows(r.Form, iv, f.outputs, f.o.Now())
+// expects returns the results and requests that a run may expect by its plan, as MakePlan does.
+// It asks nothing of the service.
+func (f *formRun) expects(d *decision, plan *extract.Plan) *Planned {
+	r, p := f.reader, &FormPlan{Planned: Planned{AtMost: f.reader.Filtered()}}
+	changed := p.follows(r.Form, d.Interval, f.outputs, f.o.Now())
 	p.fillFrom(plan)
-	p.sum(changed, plan, int64(plan.Requests+laterCounts(r.Form, iv)))
-	return &Planned{Results: p.Results, AtMost: r.Filtered(), Requests: p.Requests, Budget: p.Budget}
+	counts := plan.Requests
+	if d.changes == nil || !d.changes.Continues {
+		counts += laterCounts(r.Form, d.Interval)
+	}
+	p.sum(changed, plan, int64(counts))
+	return &p.Planned
+}
+
+// expectUndated adds the results without a date to what the run expected. It counted them only
+// once it had read the others.
+func (f *formRun) expectUndated() {
+	p := f.report.Planned
+	for _, w := range f.windows() {
+		if w.Undated != nil && len(w.Counts) > 0 && p.Results != nil {
+			p.addUndated(f.reader.Form, *p.Results+w.Counts[0], w.Counts[0])
+		}
+	}
 }
 
 // spansOf returns the windows of a run's range as spans for the report, at most mostSpans.

@@ -100,6 +100,9 @@ func planRows(p *pipelines.FormPlan) [][]string {
 	if len(p.Windows) == 0 {
 		windows = "unknown until counted"
 	}
+	if p.Undated != nil {
+		windows += ", and one for results without a date"
+	}
 	rows := [][]string{
 		{"range", console.Range(p.Range) + ", " + p.Timezone},
 		{"windows", windows},
@@ -110,8 +113,8 @@ func planRows(p *pipelines.FormPlan) [][]string {
 		rows = append(rows, []string{"changes", plannedChangesText(p.Changes)})
 	}
 	if u := p.Unfinished; u != nil {
-		rows = append(rows, []string{"less", fmt.Sprintf("at least %s, if all is taken over that the run %s had read when it ended early: %s, %s whole",
-			console.Plural(u.Requests, "request"), u.RunID, console.Plural(u.Results, "result"), console.Plural(u.Windows, "window"))})
+		rows = append(rows, []string{"less", fmt.Sprintf("at least %s, if the run resumes from run %s, which ended early after %s and %s",
+			console.Plural(u.Requests, "request"), u.RunID, console.Plural(u.Results, "result"), console.Plural(u.Windows, "complete window"))})
 	}
 	rows = append(rows, budgetRows(p.Budget)...)
 	for _, w := range p.Warnings {
@@ -122,15 +125,17 @@ func planRows(p *pipelines.FormPlan) [][]string {
 
 // resultsText says how many results a run would write.
 func resultsText(p *pipelines.FormPlan) string {
-	switch {
-	case p.Results == nil:
+	if p.Results == nil {
 		return "unknown until counted"
-	case p.AtMost:
-		return "at most " + console.Thousands(*p.Results) + " (counts know neither searches nor views)"
-	case p.Undated != nil:
-		return fmt.Sprintf("%s: %s with a date, and %s without", console.Thousands(*p.Results+p.Undated.Results), console.Thousands(*p.Results), console.Thousands(p.Undated.Results))
 	}
-	return console.Thousands(*p.Results)
+	text := console.Thousands(*p.Results)
+	if u := p.Undated; u != nil {
+		text = fmt.Sprintf("%s: %s with a date and %s without", console.Thousands(*p.Results+u.Results), text, console.Thousands(u.Results))
+	}
+	if p.AtMost {
+		return "at most " + text + " (the service counts without the search or view)"
+	}
+	return text
 }
 
 func requestsText(p *pipelines.FormPlan) string {
@@ -206,6 +211,9 @@ func windowsText(p *pipelines.FormPlan) string {
 			rows = append(rows, []string{w.From.String(), w.To.String(), console.Known(w.Results, "?"), console.Known(w.Requests, "?")})
 			uncounted = uncounted || w.Results == nil
 		}
+	}
+	if u := p.Undated; u != nil {
+		rows = append(rows, []string{"without a date", "", console.Thousands(u.Results), console.Thousands(u.Requests)})
 	}
 	foot := ""
 	switch {

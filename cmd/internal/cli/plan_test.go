@@ -18,9 +18,12 @@ func formPlan(undated *pipelines.PlannedUndated, left *pipelines.Unfinished) *pi
 		total, results = total+undated.Requests, results+undated.Requests
 	}
 	return &pipelines.FormPlan{
-		Form: "feedback", Timezone: "America/Chicago", Results: new(int64(9844)), Undated: undated, Unfinished: left,
-		Windows:  []pipelines.PlannedWindow{{Results: new(int64(98)), Requests: new(int64(1))}, {Range: load.Range{}}},
-		Requests: pipelines.PlannedRequests{Results: &results, Feed: new(int64(4)), Counts: new(int64(10)), Total: &total, Planned: 9},
+		Form: "feedback", Timezone: "America/Chicago", Unfinished: left,
+		Windows: []pipelines.PlannedWindow{{Results: new(int64(98)), Requests: new(int64(1))}, {Range: load.Range{}}},
+		Planned: pipelines.Planned{
+			Results: new(int64(9844)), Undated: undated,
+			Requests: pipelines.PlannedRequests{Results: &results, Feed: new(int64(4)), Counts: new(int64(10)), Total: &total, Planned: 9},
+		},
 	}
 }
 
@@ -37,10 +40,10 @@ func TestPlanExplainsItself(t *testing.T) {
 	}{
 		"dated": {formPlan(nil, nil), []string{"results   9,844\n", "about 141: 128 for results, 3 to ask what changed, 10 for counts; this plan took 9 counts itself\n"}},
 		"undated": {formPlan(&pipelines.PlannedUndated{Results: 156, Requests: 101}, nil), []string{
-			"results   10,000: 9,844 with a date, and 156 without\n", "about 242: 128 for results with a date, 101 for those without, 3 to ask what changed, 10 for counts;",
+			"results   10,000: 9,844 with a date and 156 without\n", "  without a date  ", "about 242: 128 for results with a date, 101 for those without, 3 to ask what changed, 10 for counts;",
 		}},
 		"resumed": {formPlan(nil, &pipelines.Unfinished{RunID: "run1", Windows: 17, Results: 2869, Requests: 28}), []string{
-			"at most about 141: ", "less      at least 28 requests, if all is taken over that the run run1 had read when it ended early: 2,869 results, 17 windows whole\n",
+			"at most about 141: ", "less      at least 28 requests, if the run resumes from run run1, which ended early after 2,869 results and 17 complete windows\n",
 		}},
 	} {
 		got := textOf(c.plan)

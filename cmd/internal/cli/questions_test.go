@@ -17,7 +17,7 @@ import (
 // questions are the words that begin the questions of pipelines/examples/questions.md, and what
 // must hold once the command of each has run.
 var questions = []struct{ begins, holds string }{
-	{"Last month's completed", "stderr '2 results to .*orders.xlsx'\nexists orders.xlsx"},
+	{"Last month's completed", "stderr '2 results written to .*orders.xlsx'\nexists orders.xlsx"},
 	{"All CVs", "grep '^2,2,1,f-2-5-2_Grace.pdf,application/pdf,' cvs/files.csv\n! grep '^3,' cvs/files.csv\nexists cvs/1/2-1-f-2-5-1_Ada.pdf\n! exists cvs/1/3-1-sig-2-6-1_x.png\ngrep '^1,Ada,' applicants.csv"},
 	{"What did people", "grep '^Bob,Red\\|Other,Teal$' colours.csv"},
 	{"The newest", "stdout 'Zoë'"},

@@ -15,6 +15,7 @@ import (
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/output"
 	"github.com/formetl/formetl/pipelines/uploads"
 	"github.com/formetl/formetl/schemas"
 )
@@ -105,15 +106,16 @@ func logChanges(ctx context.Context, log *slog.Logger, changes []schemas.Change)
 
 // Totals are sums over forms of a run.
 type Totals struct {
-	Rows, Rejected, Bytes int64
-	Failed                int           // forms that failed
-	Watermark             load.WallTime // all outputs are complete up to it; zero: not known
+	Rows, Rejected, Undated, Bytes int64
+
+	Failed    int           // forms that failed
+	Watermark load.WallTime // all outputs are complete up to it; zero: not known
 }
 
 // TotalsOf returns the sums over forms.
 func TotalsOf(forms ...*pipelines.FormReport) (t Totals) {
 	for _, f := range forms {
-		t.Rows, t.Rejected = t.Rows+f.Rows, t.Rejected+f.Rejected
+		t.Rows, t.Rejected, t.Undated = t.Rows+f.Rows, t.Rejected+f.Rejected, t.Undated+f.Undated
 		if f.Error != "" {
 			t.Failed++
 		}
@@ -135,7 +137,7 @@ func LogSummary(ctx context.Context, log *slog.Logger, r *pipelines.Report, err 
 		slog.Int("exit_code", r.ExitCode), slog.Int64("rows", t.Rows), slog.Int64("rejected", t.Rejected),
 		slog.Int64("requests", r.Requests.All()-r.Requests.Retries), slog.Int64("retries", r.Requests.Retries),
 		slog.Int64("bytes", t.Bytes), slog.Duration("duration", r.EndedAt.Sub(r.StartedAt).Round(time.Millisecond)),
-		slog.Int("forms", len(r.Forms)), slog.Int("forms_failed", t.Failed),
+		slog.Int("forms", len(r.Forms)), slog.Int("forms_failed", t.Failed), slog.Int64("undated", t.Undated),
 	}
 	if !t.Watermark.IsZero() {
 		attrs = append(attrs, slog.String("watermark", t.Watermark.String()))
@@ -173,15 +175,7 @@ func (l *Log) Summarize(r *pipelines.Report, machinesZone bool) {
 			continue // the form's error tells it
 		}
 		for _, out := range f.Outputs {
-			what, place := "result", out.Path
-			if out.Explode != "" {
-				what = "row"
-			}
-			if place == definition.StdoutPath {
-				place = "standard output"
-			}
-			l.Tell(slog.LevelInfo, fmt.Sprintf("%s: %s to %s (%s)", f.Form, Plural(out.Rows, what), place, Size(out.Bytes)),
-				slog.String("form", f.Form), slog.Int64("rows", out.Rows), slog.String("path", out.Path), slog.Int64("bytes", out.Bytes))
+			l.Tell(slog.LevelInfo, f.Form+": "+written(f, out), slog.String("form", f.Form), slog.Int64("rows", out.Rows), slog.String("path", out.Path), slog.Int64("bytes", out.Bytes))
 		}
 		if f.Files != nil {
 			level, text := slog.LevelInfo, fmt.Sprintf("%s: %s stored in %s (%s)", f.Form, Plural(f.Files.Files[transport.FileStored], "file"), f.Files.Path, Size(f.Files.Bytes))
@@ -193,30 +187,53 @@ func (l *Log) Summarize(r *pipelines.Report, machinesZone bool) {
 			}
 			l.Tell(level, text, slog.String("form", f.Form), fileCounts(f.Files), slog.String("path", f.Files.Path))
 		}
-		l.Tell(slog.LevelInfo, f.Form+": "+strings.Join(remarks(f, machinesZone), "; "))
 		for _, d := range f.Drift {
 			l.Tell(slog.LevelWarn, f.Form+": note: "+d)
 		}
 		if r.Definition == "" { // for a definition's run the log tells it
 			l.noteRejects(r, f)
 		}
+		l.Tell(slog.LevelInfo, f.Form+": "+strings.Join(remarks(f, machinesZone), "; "))
 	}
 }
 
+// written says how many results of a form an output has. A dataset may hold more than were read.
+func written(f *pipelines.FormReport, out output.Report) string {
+	what, place, size := "result", out.Path, ""
+	if out.Explode != "" {
+		what = "row"
+	}
+	if place == definition.StdoutPath {
+		place = "standard output"
+	}
+	if out.Bytes > 0 {
+		size = " (" + Size(out.Bytes) + ")"
+	}
+	if out.Explode == "" && out.Rows != f.Rows {
+		return fmt.Sprintf("%s read; %s now holds %s%s", Plural(f.Rows, what), place, Plural(out.Rows, what), size)
+	}
+	return fmt.Sprintf("%s written to %s%s", Plural(out.Rows, what), place, size)
+}
+
 func remarks(f *pipelines.FormReport, machinesZone bool) []string {
-	parts := []string{Verified(f), Plural(f.Requests.All(), "request")}
-	parts = append(parts, Changed(f.ResultChanges)...)
+	parts := append([]string{Verified(f)}, Changed(f.ResultChanges)...)
+	if UndatedApart(f) {
+		parts = append(parts, Plural(f.Undated, "result")+" without a date")
+	}
 	if f.Rejected > 0 {
-		parts = append(parts, Thousands(f.Rejected)+" rejected")
+		parts = append(parts, Plural(f.Rejected, "result")+" rejected")
+	}
+	if f.Continued != "" {
+		parts = append(parts, "resumed from run "+f.Continued)
 	}
 	if f.Replaced > 0 {
 		parts = append(parts, Plural(f.Replaced, "forbidden character")+" replaced")
 	}
 	zone := f.Timezone
 	if machinesZone {
-		zone += ", this machine's zone (--timezone names the account's)"
+		zone += ", this machine's zone"
 	}
-	return append(parts, inclusive(f.Range)+", times in "+zone)
+	return append(parts, inclusive(f.Range)+", times in "+zone, Plural(f.Requests.All(), "request"))
 }
 
 // inclusive returns a range in words that name its first and its last moment. Whole days are named
@@ -259,18 +276,25 @@ func Verified(f *pipelines.FormReport) string {
 	case f.Verified == nil:
 		return "not verified"
 	case f.Verified.Reason == pipelines.LimitGiven:
-		return "not verified: " + f.Verified.Reason
+		return "not verified, because " + f.Verified.Reason
 	case f.Verified.Unproven != "":
 		return "not verified: " + f.Verified.Unproven
 	case f.Verified.Match && f.Undated > 0:
-		return fmt.Sprintf("verified: the service counts %s with a date, and %s without one", Thousands(f.Verified.Counted), Thousands(f.Undated))
+		return fmt.Sprintf("verified: the service counts %s with a date and %s without", Plural(f.Verified.Counted, "result"), Thousands(f.Undated))
+	case f.Verified.Match && f.ResultChanges != nil && f.ResultChanges.Method == load.MethodChanges && f.Verified.Extracted != f.Rows+f.Rejected:
+		return fmt.Sprintf("verified: the service counts %s with a date, as many as the dataset now holds", Plural(f.Verified.Counted, "result"))
 	case f.Verified.Match:
-		return "verified: the service counts " + Thousands(f.Verified.Counted)
+		return "verified: the service counts " + Plural(f.Verified.Counted, "result")
 	case f.Verified.Reason == "":
-		return fmt.Sprintf("verified: %s lies between the service's counts before and after, as results came and went; the last is %s",
+		return fmt.Sprintf("verified: results came and went during the run; the %s that were read lie between the service's counts before and after (now %s)",
 			Thousands(f.Verified.Extracted), Thousands(f.Verified.Counted))
 	}
-	return "read to the end of each window, without counts (" + f.Verified.Reason + ")"
+	return "each window was read to its end, but not compared with a count: " + f.Verified.Reason
+}
+
+// UndatedApart tells whether results without a date were read that Verified does not mention.
+func UndatedApart(f *pipelines.FormReport) bool {
+	return f.Undated > 0 && (f.Verified == nil || f.Verified.Unproven != "" || !f.Verified.Match)
 }
 
 // LogRejects warns of the results that a run rejected and left out. It names the files in which
@@ -288,10 +312,10 @@ func (l *Log) noteRejects(r *pipelines.Report, f *pipelines.FormReport) {
 	if f.Rejected == 0 {
 		return
 	}
-	where := "-o FILE writes them down beside the file"
+	where := "with -o FILE they are written to FILE.rejects.jsonl"
 	attrs := []slog.Attr{slog.String("form", f.Form), slog.Int64("rejected", f.Rejected)}
 	if _, letters := deadLetters(f); letters != "" {
-		where = "they stand in " + letters
+		where = "they are in " + letters
 		attrs = append(attrs, slog.String("dead_letters", letters))
 	}
 	l.Tell(slog.LevelWarn, f.Form+": note: "+Plural(f.Rejected, "result")+" rejected; "+where+"; "+replayHint(r), attrs...)
@@ -318,9 +342,9 @@ func deadLetters(forms ...*pipelines.FormReport) (rejected int64, files string) 
 // replayHint returns the hint on how to read rejected results again.
 func replayHint(r *pipelines.Report) string {
 	if r.Definition == "" {
-		return "mend the schema, then export again"
+		return "fix the schema, then export again"
 	}
-	return "mend the schema, then run `formetl replay " + r.Definition + "`"
+	return "fix the schema, then run `formetl replay " + r.Definition + "`"
 }
 
 // SetExitCodes fills in the exit codes of a run that ended with err and of each of its forms, and
@@ -354,7 +378,7 @@ func Resumable(whom string, reports ...*pipelines.Report) string {
 	case !read:
 		return ""
 	case results == 0:
-		return "no result is kept"
+		return "no results are kept"
 	}
 	return "kept " + whom + ": " + Plural(results, "result")
 }

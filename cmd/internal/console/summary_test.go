@@ -46,7 +46,7 @@ func TestSummaryOfForms(t *testing.T) {
 			{Form: "orders", Requests: load.Requests{Results: 2, Count: 2}},
 		},
 	}, false)
-	for _, want := range []string{"feedback: not verified; 11 requests;", "orders: not verified; 4 requests;"} {
+	for _, want := range []string{"feedback: not verified; all dates, times in ; 11 requests\n", "orders: not verified; all dates, times in ; 4 requests\n"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is missing:\n%s", want, &out)
 		}

@@ -44,17 +44,17 @@ func (f form) Notes() []string {
 	}
 	add(f.Several && f.Range() != "", "range: "+f.Range())
 	add(f.Several && !f.Watermark.IsZero(), "watermark: "+f.Watermark.String())
-	add(f.Error == "" && f.Rows+f.Rejected == 0, "nothing was new: the service has no results to read here")
+	add(f.Error == "" && f.Rows+f.Rejected == 0, "nothing new: the service has no results to read in this range")
 	add(f.Error == "" || f.FormReport.Verified != nil, console.Verified(f.FormReport))
-	add(f.Continued != "", fmt.Sprintf("it resumed from run %s; %s had been read whole", f.Continued, console.Plural(f.WindowsKept, "window")))
+	add(f.Continued != "", fmt.Sprintf("resumed from run %s, which had read %s to the end", f.Continued, console.Plural(f.WindowsKept, "window")))
 	resumable := console.Resumable("for the next run", &pipelines.Report{Forms: []*pipelines.FormReport{f.FormReport}})
 	add(resumable != "", resumable)
 	for _, text := range console.Changed(f.ResultChanges) {
 		add(true, text)
 	}
-	add(f.Reread > 0, "read again because results changed or moved: "+console.Plural(f.Reread, "window")+" of time")
-	add(f.Older > 0, "read again of older parts: "+console.Plural(f.Older, "window")+" of time")
-	add(f.Undated > 0, console.Plural(f.Undated, "result")+" without a date")
+	add(f.Reread > 0, console.Plural(f.Reread, "window")+" read again because results changed or moved")
+	add(f.Older > 0, console.Plural(f.Older, "window")+" of older parts read again")
+	add(console.UndatedApart(f.FormReport), console.Plural(f.Undated, "result")+" without a date")
 	add(f.Replaced > 0, console.Plural(f.Replaced, "forbidden character")+" replaced")
 	return list
 }
@@ -71,7 +71,7 @@ func (f form) Plan() []against {
 	if f.Planned == nil {
 		return nil
 	}
-	results := f.Rows + f.Rejected - f.Undated
+	results, name := f.Rows+f.Rejected-f.Undated, "Results"
 	if f.Error != "" { // what was read of a failed form is in no output
 		results = 0
 		for _, s := range f.Spans {
@@ -83,12 +83,15 @@ func (f form) Plan() []against {
 	if p.Total != nil && p.Counts != nil {
 		pages = new(*p.Total - *p.Counts)
 	}
-	return []against{
-		{"Results", f.Planned.Results, results},
-		{"Requests for results", pages, f.Requests.Results},
-		{"Requests for counts", p.Counts, f.Requests.Count},
-		{"Requests in all", p.Total, f.Requests.Results + f.Requests.Count},
+	var list []against
+	if u := f.Planned.Undated; u != nil {
+		name, list = "Results with a date", []against{{"Results without a date", &u.Results, f.Undated}}
 	}
+	return slices.Concat([]against{{name, f.Planned.Results, results}}, list, []against{
+		{"Requests for results and changes", pages, f.Requests.Results},
+		{"Requests for counts", p.Counts, f.Requests.Count},
+		{"All requests", p.Total, f.Requests.Results + f.Requests.Count},
+	})
 }
 
 // PlanNotes says why what was done may differ from the plan, and what the plan itself cost.
@@ -96,19 +99,22 @@ func (f form) PlanNotes() string {
 	var notes []string
 	p := f.Planned
 	if p.AtMost {
-		notes = append(notes, "The plan counts results that the search or view leaves out.")
+		notes = append(notes, "The planned results are the most that can come: the service counts without the search or view.")
 	}
-	if f.Undated > 0 {
-		notes = append(notes, "The plan does not know of the results without a date.")
+	if f.Continued != "" {
+		notes = append(notes, "The plan is that of the whole range. The run did not ask again for what run "+f.Continued+" had read.")
+	}
+	if f.Older > 0 {
+		notes = append(notes, "The plan has only what is new. Only the run finds out which older parts hold changed results.")
 	}
 	if f.Requests.Retries > 0 {
-		notes = append(notes, "Besides, the run made "+console.Plural(f.Requests.Retries, "attempt")+" after a first one had failed.")
+		notes = append(notes, "Retries, which this table does not count: "+console.Thousands(f.Requests.Retries)+".")
 	}
 	if b := p.Budget; b.Minutes != nil {
-		notes = append(notes, fmt.Sprintf("With %s a minute the plan takes %.1f minutes at least.", console.Plural(b.PerMinute, "request"), *b.Minutes))
+		notes = append(notes, fmt.Sprintf("At %s a minute the planned requests take at least %.1f minutes.", console.Plural(b.PerMinute, "request"), *b.Minutes))
 	}
 	if b := p.Budget; b.DayShare != nil {
-		notes = append(notes, fmt.Sprintf("It is %.1f %% of a day's budget.", 100**b.DayShare))
+		notes = append(notes, fmt.Sprintf("They are %.1f %% of the %s a day.", 100**b.DayShare, console.Plural(b.PerDay, "request")))
 	}
 	return strings.Join(notes, " ")
 }
@@ -116,10 +122,11 @@ func (f form) PlanNotes() string {
 // span is a span of the time line, with the lengths of its bars in percent of the longest bar.
 type span struct {
 	pipelines.Span
+	Undated                bool    // it is not a span but the results without a date
 	Read, Refused, Missing float64 // Missing is what was planned and not read
 }
 
-// TimeLine shows how many results each span of the form's range has.
+// TimeLine shows how many results each span of the form's range has, and how many have no date.
 func (f form) TimeLine() []span {
 	missing := func(s pipelines.Span) int64 {
 		if s.Planned == nil {
@@ -127,14 +134,18 @@ func (f form) TimeLine() []span {
 		}
 		return max(0, *s.Planned-s.Results)
 	}
-	longest := int64(1)
-	for _, s := range f.Spans {
+	spans, longest := f.Spans, int64(1)
+	undated := f.Planned != nil && f.Planned.Undated != nil
+	if undated {
+		spans = append(slices.Clone(spans), pipelines.Span{Windows: 1, Planned: &f.Planned.Undated.Results, Results: f.Undated})
+	}
+	for _, s := range spans {
 		longest = max(longest, s.Results+missing(s))
 	}
 	percent := func(n int64) float64 { return 100 * float64(n) / float64(longest) }
-	list := make([]span, len(f.Spans))
-	for i, s := range f.Spans {
-		list[i] = span{s, percent(s.Results - s.Rejected), percent(s.Rejected), percent(missing(s))}
+	list := make([]span, len(spans))
+	for i, s := range spans {
+		list[i] = span{s, undated && i == len(f.Spans), percent(s.Results - s.Rejected), percent(s.Rejected), percent(missing(s))}
 	}
 	return list
 }

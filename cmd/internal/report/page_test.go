@@ -35,8 +35,8 @@ func pageOf(t *testing.T, name string, reports ...*pipelines.Report) []byte {
 func TestPageSays(t *testing.T) {
 	all := pages()
 	for name, words := range map[string][]string{
-		"done":     {"feedback", "✓ done", "720", "Verified", "v1.2.3", "20260411T000000Z-5ac1d0e2", "2026-01-01 to 2026-01-09 (exclusive), America/Chicago", "2026-01-09 00:00:00", "100 ok, 3 busy, 1 failed", "Plan against fact", "−1 (0.1 %)", "Time line", "Your name", "its result was rejected", "resumed from run"},
-		"nothing":  {"Nothing was new", "✓ done"},
+		"done":     {"feedback", "✓ done", "720", "Verified", "v1.2.3", "20260411T000000Z-5ac1d0e2", "2026-01-01 to 2026-01-09 (exclusive), America/Chicago", "2026-01-09 00:00:00", "100 ok, 3 busy, 1 failed", "Planned and done", "−1 (0.1 %)", "Time line", "Your name", "the result was rejected", "Resumed from run"},
+		"nothing":  {"Nothing new", "✓ done"},
 		"notbegun": {"78 – definition wrong", "What to do: mend what the message names"},
 		"several":  {"2 runs", "3 forms", "! not begun", "✕ data at fault", "1 of 3", "the disk is full", "Kept for the next run: 300 results"},
 		"none":     {"There was nothing to run"},
@@ -55,6 +55,7 @@ func TestPageSays(t *testing.T) {
 func TestPageText(t *testing.T) {
 	all := doneForm("feedback", 6)
 	all.Undated, all.Reread, all.Older, all.WindowsKept, all.Planned.AtMost = 20, 5, 7, 2, true
+	all.Planned.Undated = &pipelines.PlannedUndated{Results: 21, Requests: 3}
 	all.Requests = load.Requests{Results: 12, Count: 4, Retries: 1}
 	all.Drift = append(all.Drift, "item:11 is not in the schema and was left out 1 times (unknown: ignore)")
 	all.Spans[5].Results += 9 // more than planned
@@ -116,10 +117,10 @@ func TestPlanNotes(t *testing.T) {
 	if got := f.PlanNotes(); got != "" {
 		t.Errorf("of nothing: %q", got)
 	}
-	f.Undated, f.Requests.Retries = 1, 3
+	f.Requests.Retries = 3
 	f.Planned.AtMost, f.Planned.Budget = true, pipelines.Budget{PerMinute: 60, Minutes: &minutes, PerDay: 1200, DayShare: &share}
-	const want = "The plan counts results that the search or view leaves out. The plan does not know of the results without a date. " +
-		"Besides, the run made 3 attempts after a first one had failed. With 60 requests a minute the plan takes 2.5 minutes at least. It is 12.5 % of a day's budget."
+	const want = "The planned results are the most that can come: the service counts without the search or view. " +
+		"Retries, which this table does not count: 3. At 60 requests a minute the planned requests take at least 2.5 minutes. They are 12.5 % of the 1,200 requests a day."
 	if got := f.PlanNotes(); got != want {
 		t.Errorf("%q\nwant %q", got, want)
 	}
