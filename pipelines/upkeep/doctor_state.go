@@ -103,9 +103,12 @@ func (e *examination) leftoversAt(at *OutputState) Check {
 		return Check{Name: "runs", Of: at.Path, State: state, Cure: cure, Detail: fmt.Sprintf(format, args...)}
 	}
 	_, damaged := errors.AsType[*load.ManifestError](at.Err)
+	_, unreadable := errors.AsType[*load.RecordError](at.Err)
 	switch unlisted := output.Unlisted(e.def, at.Path, at.Inventory); {
 	case damaged:
 		return failed("runs", at.Path, at.Err, "restore the manifest, or replace the output by "+replace)
+	case unreadable:
+		return failed("runs", at.Path, at.Err, "replace the output by "+replace)
 	case at.Err != nil:
 		return found(NotChecked, "", "what earlier runs left cannot be seen: %v", at.Err)
 	case at.Holder != nil:

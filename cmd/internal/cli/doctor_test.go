@@ -223,6 +223,7 @@ func runFaults() []fault {
 			p.run()
 			p.must(os.WriteFile(filepath.Join(p.dir, lake, load.ManifestName), []byte("{"), 0o600))
 		}, "runs", "form1/", upkeep.Failed, console.ExitCantCreate, "--full"},
+		{"record of a commit damaged", func(p *patient) { write(p.T, p.dir, "lake/form1/.formetl/intent", "{") }, "runs", "form1/", upkeep.Failed, console.ExitIO, "--full"},
 		{"part damaged", func(p *patient) {
 			p.run()
 			parts, err := filepath.Glob(filepath.Join(p.dir, lake, "*", "part-*"))

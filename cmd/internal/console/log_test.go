@@ -66,7 +66,7 @@ func TestTellJSON(t *testing.T) {
 			t.Errorf("%q: %v", line, err)
 		}
 	}
-	for _, want := range []string{"7 results written to standard output", "2 results rejected", "1 forbidden character replaced", "with a date and 3 without", "this machine's zone", "5 results changed since the last run", "note: a column more", "note: 2 results rejected; with -o FILE"} {
+	for _, want := range []string{"7 results written to standard output", "2 results rejected", "1 forbidden character replaced", "with a date and 3 without", "this machine's zone", "5 results changed since the last run", "note: a column more", "note: 2 results rejected; -o FILE"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is missing", want)
 		}
@@ -94,7 +94,7 @@ func TestLogRejects(t *testing.T) {
 	}}
 	LogRejects(t.Context(), log, report)
 	const want = `"level":"WARN","msg":"results were rejected and are in no output","rejected":5,` +
-		`"dead_letters":"/lake/a/_rejects/r.jsonl, /out/a.csv.rejects.jsonl, /lake/c/_rejects/r.jsonl","hint":"fix the schema, then run ` + "`formetl replay p.yaml`" + `"}`
+		`"dead_letters":"/lake/a/_rejects/r.jsonl, /out/a.csv.rejects.jsonl, /lake/c/_rejects/r.jsonl","hint":"mend the schema, then run ` + "`formetl replay p.yaml`" + `"}`
 	if !strings.HasSuffix(out.String(), want+"\n") {
 		t.Errorf("%s\nwant %s", &out, want)
 	}

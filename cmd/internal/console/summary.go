@@ -283,6 +283,8 @@ func Verified(f *pipelines.FormReport) string {
 		return fmt.Sprintf("verified: the service counts %s with a date and %s without", Plural(f.Verified.Counted, "result"), Thousands(f.Undated))
 	case f.Verified.Match && f.ResultChanges != nil && f.ResultChanges.Method == load.MethodChanges && f.Verified.Extracted != f.Rows+f.Rejected:
 		return fmt.Sprintf("verified: the service counts %s with a date, as many as the dataset now holds", Plural(f.Verified.Counted, "result"))
+	case f.Verified.Match && f.Verified.Extracted < f.Rows+f.Rejected: // older parts were read, too
+		return "verified: the service counts " + Plural(f.Verified.Counted, "result") + " in this range"
 	case f.Verified.Match:
 		return "verified: the service counts " + Plural(f.Verified.Counted, "result")
 	case f.Verified.Reason == "":
@@ -312,10 +314,10 @@ func (l *Log) noteRejects(r *pipelines.Report, f *pipelines.FormReport) {
 	if f.Rejected == 0 {
 		return
 	}
-	where := "with -o FILE they are written to FILE.rejects.jsonl"
+	where := "-o FILE writes them down beside the file"
 	attrs := []slog.Attr{slog.String("form", f.Form), slog.Int64("rejected", f.Rejected)}
 	if _, letters := deadLetters(f); letters != "" {
-		where = "they are in " + letters
+		where = "they stand in " + letters
 		attrs = append(attrs, slog.String("dead_letters", letters))
 	}
 	l.Tell(slog.LevelWarn, f.Form+": note: "+Plural(f.Rejected, "result")+" rejected; "+where+"; "+replayHint(r), attrs...)
@@ -342,9 +344,9 @@ func deadLetters(forms ...*pipelines.FormReport) (rejected int64, files string) 
 // replayHint returns the hint on how to read rejected results again.
 func replayHint(r *pipelines.Report) string {
 	if r.Definition == "" {
-		return "fix the schema, then export again"
+		return "mend the schema, then export again"
 	}
-	return "fix the schema, then run `formetl replay " + r.Definition + "`"
+	return "mend the schema, then run `formetl replay " + r.Definition + "`"
 }
 
 // SetExitCodes fills in the exit codes of a run that ended with err and of each of its forms, and
@@ -378,7 +380,7 @@ func Resumable(whom string, reports ...*pipelines.Report) string {
 	case !read:
 		return ""
 	case results == 0:
-		return "no results are kept"
+		return "no result is kept"
 	}
 	return "kept " + whom + ": " + Plural(results, "result")
 }
