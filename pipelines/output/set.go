@@ -149,7 +149,7 @@ func (s *Set) setAside(ctx context.Context, p *place, err error) error {
 			p.report.holds(p.manifest)
 		}
 		if !errors.Is(err, syscall.EPIPE) { // EPIPE: standard output was closed by its reader
-			s.job.Log.LogAttrs(ctx, slog.LevelError, "output failed", slog.String("path", p.Path), slog.String("error", brief(p.Path, err)))
+			s.job.Log.LogAttrs(ctx, slog.LevelInfo, "output failed", slog.String("path", p.Path), slog.String("error", brief(p.Path, err)))
 		}
 	}
 	if slices.ContainsFunc(s.outputs, func(out output) bool { return out.at().err == nil }) {

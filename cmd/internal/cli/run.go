@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -137,7 +138,10 @@ func (r *runs) one(ctx context.Context, def *definition.Definition, options pipe
 	r.reports = append(r.reports, report)
 	console.SetExitCodes(report, err)
 	if err != nil {
-		r.failures = append(r.failures, &console.RunError{Pipeline: def.Name, RunID: options.RunID, NamesPipeline: several, Err: err})
+		told := slices.ContainsFunc(report.Forms, func(f *pipelines.FormReport) bool { return f.Err != nil && console.Begun(f) })
+		r.failures = append(r.failures, &console.RunError{
+			Pipeline: def.Name, RunID: options.RunID, NamesPipeline: several, Told: told && !r.process.log.ToPerson(), Err: err,
+		})
 	}
 	tellUnmatched(report)
 	console.LogRejects(ctx, log, report)
@@ -153,7 +157,7 @@ func (r *runs) one(ctx context.Context, def *definition.Definition, options pipe
 // ends; with a bar the forms are logged after the run, so that lines do not disturb the bar.
 func (r *runs) watched(ctx context.Context, def *definition.Definition, options pipelines.Options) (*pipelines.Report, error) {
 	logForm := func(f *pipelines.FormReport) {
-		console.LogForm(ctx, options.Logger.With(slog.String("form", f.Form)), f)
+		r.process.log.LogForm(ctx, options.Logger.With(slog.String("form", f.Form)), f)
 	}
 	if !r.bar.Shown() {
 		options.Ended = logForm

@@ -95,7 +95,7 @@ func (p *child) stop(t *testing.T, s syscall.Signal) {
 func TestStopStalled(t *testing.T) {
 	_, server := newService(testKey, largeForm("form1", 2000))
 	t.Cleanup(server.Close)
-	definition := fmt.Sprintf("version: 1\nname: stalled\nsource: {base_url: %q, account: acme, timezone: UTC}\nforms: [form1]\nextract: {from: 2025-01-01, to: 2025-03-01, window: 1d}\nload: [{path: form1.csv}]\n", server.URL)
+	definition := fmt.Sprintf("version: 1\nname: stalled\nsource: {base_url: %q, account: acme, timezone: UTC}\nforms: [form1]\nextract: {from: 2025-01-01, to: 2025-03-01, window: 6h}\nload: [{path: form1.csv}]\n", server.URL)
 	silent := filepath.Join(t.TempDir(), "silent") // whoever opens it waits for a writer
 	if err := unix.Mkfifo(silent, 0o600); err != nil {
 		t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/spf13/pflag"
 
@@ -35,6 +36,7 @@ type Log struct {
 	format, level string             // as the flags say
 	keys          []transport.Secret // API keys that Panic must not show
 	about         []slog.Attr        // the run that messages are about, see About
+	causes        sync.Map           // causes of failures of the run's forms that LogForm has told
 }
 
 // NewLog returns the log of a command with these arguments. It looks for --log-format in args
@@ -77,6 +79,9 @@ func (l *Log) Start(level slog.Level) error {
 		l.Logger = slog.New(jsonHandler(l.out, level))
 	case formatText:
 		l.Logger = slog.New(slog.NewTextHandler(l.out, &slog.HandlerOptions{Level: level}))
+		if l.ToPerson() {
+			l.Logger = slog.New(&spoken{Handler: l.Handler(), out: l.out})
+		}
 	default:
 		return fmt.Errorf("--log-format %q: give text or json", l.format)
 	}
@@ -89,6 +94,10 @@ func (l *Log) Started() bool { return l.Logger != nil }
 
 // JSON tells whether every line of the log is a JSON record.
 func (l *Log) JSON() bool { return l.format == formatJSON }
+
+// ToPerson tells whether a person reads the log, at a terminal. Otherwise its lines are records,
+// which programs and operators search.
+func (l *Log) ToPerson() bool { return !l.JSON() && IsTerminal(l.out) }
 
 // jsonHandler returns a handler that writes one JSON object a line. Durations are numbers of
 // seconds, because programs read them.
@@ -113,6 +122,7 @@ func (e escaped) Write(record []byte) (int, error) {
 // run; lines for people do not.
 func (l *Log) About(pipeline, runID string) {
 	l.about = []slog.Attr{slog.String("pipeline", pipeline), slog.String("run_id", runID)}
+	l.causes.Clear()
 }
 
 // Tell says something to people: a line of its own, or a record. The record is written at any
@@ -133,25 +143,31 @@ func Version() string {
 	return "(devel)"
 }
 
-// Fail reports the error that a command ends with. hint returns what to do next about an
-// error, or "" where the error's text says it. In JSON each failed run has a record of its own.
+// Fail reports the error that a command ends with, except runs that the log has told already. hint
+// returns what to do next about an error, or "" where the error's text says it. Each failed run is
+// told on its own.
 func (l *Log) Fail(err error, hint func(error) string) {
 	if ReaderGone(err) && !l.JSON() {
 		return // the reader had enough, as with `| head`: the exit code says it, as a signal would
 	}
-	if l.JSON() {
-		for _, part := range failuresOf(err) {
+	for _, part := range failuresOf(err) {
+		if l.JSON() {
 			l.failJSON(part, hint(part))
+		} else {
+			l.failText(part, hint(part))
 		}
-		return
 	}
+}
+
+// failText writes the lines of a failure: the error, and the hint if there is one.
+func (l *Log) failText(err error, hint string) {
 	text := strings.TrimRight(err.Error(), "\n")
 	if !allDefinitions(err) { // errors of definitions begin with FILE:LINE:COLUMN, for editors
 		text = "formetl: " + text
 	}
 	l.Tell(slog.LevelError, text)
-	if next := hint(err); next != "" {
-		l.Tell(slog.LevelError, "formetl: hint: "+next)
+	if hint != "" {
+		l.Tell(slog.LevelError, "formetl: hint: "+hint)
 	}
 }
 
@@ -196,6 +212,7 @@ func (l *Log) Panic(what, stack string) {
 type RunError struct {
 	Pipeline, RunID string
 	NamesPipeline   bool // the command runs several pipelines, so the text names this one
+	Told            bool // the log has a record of each form that failed
 	Err             error
 }
 
@@ -210,15 +227,18 @@ func (e *RunError) Error() string {
 // Unwrap returns why the run failed.
 func (e *RunError) Unwrap() error { return e.Err }
 
-// failuresOf divides an error into parts that each get a record: the failed runs, and the other
-// errors. An error of at most one run is one part.
+// failuresOf divides an error into parts that are each reported: the failed runs that the log has
+// not told, and the other errors. An error that is of no run is one part.
 func failuresOf(err error) []error {
 	var runs, others []error
+	told := false
 	var walk func(err error)
 	walk = func(err error) {
 		switch e := err.(type) { //nolint:errorlint // the tree is walked by hand
 		case *RunError:
-			runs = append(runs, e)
+			if told = told || e.Told; !e.Told {
+				runs = append(runs, e)
+			}
 		case interface{ Unwrap() []error }:
 			for _, part := range e.Unwrap() {
 				walk(part)
@@ -228,7 +248,7 @@ func failuresOf(err error) []error {
 		}
 	}
 	walk(err)
-	if len(runs) < 2 {
+	if !told && len(runs) == 0 {
 		return []error{err}
 	}
 	return append(runs, others...)
@@ -240,7 +260,7 @@ func (l *Log) failJSON(err error, hint string) {
 	if hint != "" {
 		attrs = append(attrs, slog.String("hint", hint))
 	}
-	of := *l
+	of := Log{out: l.out, format: l.format, about: l.about}
 	if run, ok := errors.AsType[*RunError](err); ok {
 		of.About(run.Pipeline, run.RunID)
 	}

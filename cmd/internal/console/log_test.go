@@ -82,6 +82,20 @@ func TestLengthsOfTime(t *testing.T) {
 	}
 }
 
+// TestSpoken: at a terminal a record is a line for a person, without the run and what is zero.
+func TestSpoken(t *testing.T) {
+	var out bytes.Buffer
+	log := slog.New(&spoken{Handler: slog.NewTextHandler(nil, nil), out: &out}).With("run_id", "r1", "form", "orders")
+	log.Debug("x")
+	log.Warn("not written", slog.Int("rows", 1234), slog.Bool("breaking", false), slog.Duration("pause", 1500*time.Millisecond),
+		slog.Group("files", slog.Int("stored", 2)), "count_requests", 0, "error", errors.New("the disk is full"), "hint", "free some")
+	log.Info("form done", "path", "out.csv")
+	const want = "warning: orders: not written: the disk is full (rows 1,234, pause 1.5s, files [stored=2])\nformetl: hint: free some\norders: form done (path out.csv)\n"
+	if out.String() != want {
+		t.Errorf("%q, want %q", out.String(), want)
+	}
+}
+
 // TestLogRejects holds the warning of a run whose results were rejected in part.
 func TestLogRejects(t *testing.T) {
 	var out bytes.Buffer

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,10 +21,10 @@ import (
 	"github.com/formetl/formetl/schemas"
 )
 
-// LogForm logs the result of a form that has ended: its changes of columns and its figures. The
-// command reports the form's error at its end; LogForm logs only an output's error that the form's
-// error does not name.
-func LogForm(ctx context.Context, log *slog.Logger, f *pipelines.FormReport) {
+// LogForm logs the result of a form that has ended: its changes of columns, its figures and its
+// error, which it tells once if several forms meet it. A person is told the error when the command
+// ends.
+func (l *Log) LogForm(ctx context.Context, log *slog.Logger, f *pipelines.FormReport) {
 	f.ExitCode = ExitCode(f.Err)
 	for _, d := range f.Drift {
 		log.LogAttrs(ctx, slog.LevelWarn, "drift", slog.String("change", d))
@@ -63,7 +64,23 @@ func LogForm(ctx context.Context, log *slog.Logger, f *pipelines.FormReport) {
 		log.LogAttrs(ctx, slog.LevelInfo, "form done", attrs...)
 		return
 	}
-	log.LogAttrs(ctx, slog.LevelError, "form failed", attrs...)
+	if l.ToPerson() {
+		return
+	}
+	cause := f.Err
+	if request, ok := errors.AsType[*transport.RequestError](cause); ok {
+		cause = cmp.Or(request.Err, cause)
+	}
+	_, told := l.causes.LoadOrStore(cause.Error(), true)
+	switch {
+	case !Begun(f):
+		log.LogAttrs(ctx, slog.LevelInfo, "form not begun", attrs...)
+	case told:
+		log.LogAttrs(ctx, slog.LevelInfo, "form failed", append(attrs, slog.String("reason", "the same as of another form"))...)
+	default:
+		hint := Hint(f.Err, "formetl run", Resumable("for the next run", &pipelines.Report{Forms: []*pipelines.FormReport{f}}))
+		log.LogAttrs(ctx, slog.LevelError, "form failed", append(attrs, slog.String("error", f.Error), slog.String("hint", hint))...)
+	}
 }
 
 // fileCounts returns how many uploaded files have which status, as attributes of the log.
@@ -146,11 +163,7 @@ func LogSummary(ctx context.Context, log *slog.Logger, r *pipelines.Report, err 
 		until := used.Until.Add(time.Second - 1).UTC().Truncate(time.Second) // rounded up
 		attrs = append(attrs, slog.String("come_back_at", until.Format(time.RFC3339)))
 	}
-	level, text := slog.LevelInfo, "run finished"
-	if err != nil {
-		level, text = slog.LevelError, "run failed" // the command reports the error at its end
-	}
-	log.LogAttrs(ctx, level, text, attrs...)
+	log.LogAttrs(ctx, slog.LevelInfo, "run finished", attrs...)
 }
 
 // VerifiedWord returns a word for whether what was read agrees with the service's counts, or

@@ -2,6 +2,7 @@ package console
 
 import (
 	"bytes"
+	"io"
 	"log/slog"
 	"slices"
 	"strings"
@@ -19,7 +20,7 @@ func TestLogOfChanges(t *testing.T) {
 	log := slog.New(slog.NewJSONHandler(&out, nil))
 	changes := slices.Repeat([]schemas.Change{{Kind: schemas.ColumnAdded, From: "item:9"}}, mostChanges+21)
 	changes[0] = schemas.Change{Kind: schemas.ColumnRemoved, From: "item:3", Column: "fax", Was: "string", Label: "Fax", Breaking: true}
-	LogForm(t.Context(), log, &pipelines.FormReport{Changes: changes})
+	NewLog(io.Discard, nil).LogForm(t.Context(), log, &pipelines.FormReport{Changes: changes})
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	if len(lines) != mostChanges+2 { // and the form's own
 		t.Fatalf("%d lines:\n%s", len(lines), out.String())
