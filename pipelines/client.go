@@ -44,7 +44,7 @@ func newClient(ctx context.Context, def *definition.Definition, api definition.A
 		Timeout: s.Requests.Timeout, Retries: s.Requests.Retries, Concurrency: s.Requests.Concurrency,
 		Budget:     requests,
 		BackoffMin: o.Client.BackoffMin, BackoffMax: o.Client.BackoffMax, Patience: cmp.Or(o.Client.Patience, s.Requests.Patience),
-		Logger: o.Logger, Transport: o.Client.Transport, UserAgent: o.Client.UserAgent,
+		Logger: o.Logger, Contact: o.Client.Contact, Transport: o.Client.Transport, UserAgent: o.Client.UserAgent,
 	}
 	if api == definition.APIv2 {
 		return v2.NewClient(cfg, s.Zone)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/definition"
@@ -67,6 +68,7 @@ type ClientOptions struct {
 	BackoffMin, BackoffMax time.Duration
 	Patience               time.Duration
 	UserAgent              string
+	Contact                func(transport.Contact) // see transport.Config
 	// Waits is called when requests begin to wait for long for the budget per minute. It may
 	// be nil.
 	Waits func(until time.Time)

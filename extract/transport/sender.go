@@ -54,8 +54,17 @@ type Config struct {
 	FirstPatience time.Duration
 
 	Logger    *slog.Logger      // nil logs nothing
+	Contact   func(Contact)     // called with news of requests, from several goroutines; may be nil
 	Transport http.RoundTripper // nil means a keep-alive transport of the sender's own
 	UserAgent string
+}
+
+// Contact is news of a request: it is sent, or answered, or will be tried again.
+type Contact struct {
+	Host     string
+	Answered bool          // the service has answered, even if only to say that it is busy
+	Reason   string        // why the request is tried again
+	Rest     time.Duration // how long it is tried
 }
 
 // Dialect is how requests to one generation of the service are addressed. Packages extract/v1 and
@@ -176,6 +185,9 @@ func NewSender(cfg Config, dialect Dialect) (*Sender, error) {
 	cfg.BackoffMax = cmp.Or(max(0, cfg.BackoffMax), 30*time.Second)
 	cfg.FirstPatience = cmp.Or(max(0, cfg.FirstPatience), max(0, cfg.Patience), DefaultFirstPatience)
 	cfg.Patience = cmp.Or(max(0, cfg.Patience), DefaultPatience)
+	if cfg.Contact == nil {
+		cfg.Contact = func(Contact) {}
+	}
 	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
 	proxy := proxyFromEnvironment()
 	if cfg.Transport == nil {
@@ -277,6 +289,7 @@ func (s *Sender) Send(ctx context.Context, call Call) error {
 		s.cfg.Logger.LogAttrs(ctx, slog.LevelInfo, "request is tried again",
 			slog.String("transaction", call.Transaction), slog.String("form", call.Form),
 			slog.Int("attempt", e.attempts), slog.Duration("pause", pause.Round(time.Millisecond)), s.errorOnce(e))
+		s.cfg.Contact(Contact{s.base.Host, m.answered, strings.TrimPrefix(e.told, "network: "), rest})
 		if err := wait(ctx, pause, nil); err != nil {
 			return err
 		}
@@ -337,6 +350,7 @@ func (s *Sender) attempt(ctx context.Context, call Call, e *effort) error {
 	}()
 	e.attempts++
 	s.numbers.sent(call.Kind, e.attempts)
+	s.cfg.Contact(Contact{Host: s.base.Host})
 	start, whole := time.Now(), 0
 	header, read, err := s.once(ctx, call)
 	if err == nil {
@@ -354,7 +368,9 @@ func (s *Sender) attempt(ctx context.Context, call Call, e *effort) error {
 		err, outcome = context.Cause(ctx), OutcomeCancelled
 	} else {
 		m := meaningOf(err)
-		outcome = m.outcome
+		if outcome = m.outcome; m.answered {
+			s.cfg.Contact(Contact{Host: s.base.Host, Answered: true})
+		}
 		if a, ok := errors.AsType[*AnswerError](err); ok {
 			a.sum = maphash.Bytes(answerSeed, *call.Body)
 			e.unreadable(a)

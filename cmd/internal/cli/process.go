@@ -56,7 +56,7 @@ func (p *process) start(level slog.Level, read func() (pipelines.Options, error)
 		p.log.Logger = p.log.With(slog.String("pipeline", p.pipeline), slog.String("run_id", o.RunID))
 	}
 	o.Logger, o.BuiltIn = p.log.Logger, console.BuiltIn(p.log.Logger)
-	o.Client.UserAgent = "formetl/" + console.Version()
+	o.Client.UserAgent, o.Client.Contact = "formetl/"+console.Version(), p.log.Contact
 	return o, nil
 }
 

@@ -32,7 +32,7 @@ const (
 type Log struct {
 	*slog.Logger // with the level that Start was given; nil before Start
 
-	out           io.Writer
+	out           *screen
 	format, level string             // as the flags say
 	keys          []transport.Secret // API keys that Panic must not show
 	about         []slog.Attr        // the run that messages are about, see About
@@ -41,7 +41,9 @@ type Log struct {
 
 // NewLog returns the log of a command with these arguments. It looks for --log-format in args
 // before flags are parsed, so that an error in the flags has that format too.
-func NewLog(out io.Writer, args []string) *Log { return &Log{out: out, format: formatIn(args)} }
+func NewLog(out io.Writer, args []string) *Log {
+	return &Log{out: &screen{Writer: out}, format: formatIn(args)}
+}
 
 func formatIn(args []string) string {
 	format := formatText
@@ -97,7 +99,7 @@ func (l *Log) JSON() bool { return l.format == formatJSON }
 
 // ToPerson tells whether a person reads the log, at a terminal. Otherwise its lines are records,
 // which programs and operators search.
-func (l *Log) ToPerson() bool { return !l.JSON() && IsTerminal(l.out) }
+func (l *Log) ToPerson() bool { return !l.JSON() && IsTerminal(l.out.Writer) }
 
 // jsonHandler returns a handler that writes one JSON object a line. Durations are numbers of
 // seconds, because programs read them.
@@ -150,6 +152,7 @@ func (l *Log) Fail(err error, hint func(error) string) {
 	if ReaderGone(err) && !l.JSON() {
 		return // the reader had enough, as with `| head`: the exit code says it, as a signal would
 	}
+	l.out.close()
 	for _, part := range failuresOf(err) {
 		if l.JSON() {
 			l.failJSON(part, hint(part))
@@ -199,6 +202,7 @@ func (l *Log) HideKey(key transport.Secret) { l.keys = append(l.keys, key) }
 // API keys out of both.
 func (l *Log) Panic(what, stack string) {
 	what, stack = transport.RedactAll(what, l.keys...), transport.RedactAll(stack, l.keys...)
+	l.out.close()
 	const remedy = "please report it with the command and this message"
 	if l.JSON() {
 		l.Tell(slog.LevelError, "a bug in formetl", slog.String("error", what), slog.String("stack", stack),

@@ -3,19 +3,14 @@ package console
 import (
 	"context"
 	"fmt"
-	"io"
 	"log/slog"
 	"math"
+	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
-
-	"github.com/vbauerster/mpb/v8"
-	"github.com/vbauerster/mpb/v8/decor"
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/pipelines"
-	"github.com/formetl/formetl/schemas/plain"
 )
 
 // ProgressAuto is the mode of --progress that draws a bar on a terminal only.
@@ -26,8 +21,10 @@ const (
 	recordEvery = 30 * time.Second
 	// mostMarks bounds the number of marks, and so the time for the rate to five minutes.
 	mostMarks = 11
-	// widest is the most columns of the terminal that the bar takes.
-	widest = 100
+	// drawEvery is the time after which the bar is drawn anew.
+	drawEvery = 150 * time.Millisecond
+	// barWidth is how many columns of the terminal the bar itself takes.
+	barWidth = 30
 )
 
 // Progress shows the progress of a run with all its forms: by a bar where a person watches,
@@ -35,21 +32,16 @@ const (
 // alive, how fast it is and how long it will take.
 type Progress struct {
 	bars bool
-	out  io.Writer
+	out  *screen
 
-	mu     sync.Mutex
-	forms  map[string]pipelines.Progress // the last news of each form that has sent some
-	ended  map[string]bool               // forms that are done or failed
-	all    int                           // forms of the run
-	marks  []mark                        // results at the last records, oldest first
-	screen *mpb.Progress                 // nil while no bar is drawn
-	bar    *mpb.Bar
-
-	// Values that the bar reads, also while mu is held.
-	until atomic.Pointer[time.Time] // requests wait for their budget until then; nil if they do not
-	head  atomic.Pointer[string]    // the text at the beginning of the bar
-	files atomic.Int64              // uploaded files asked for
-	aside atomic.Pointer[string]    // see Say
+	mu    sync.Mutex
+	forms map[string]pipelines.Progress // the last news of each form that has sent some
+	ended map[string]bool               // forms that are done or failed
+	all   int                           // forms of the run
+	last  string                        // the form with the latest news
+	marks []mark                        // results at the last records, oldest first
+	until time.Time                     // requests wait for their budget until then
+	aside string                        // see Say
 }
 
 // mark is how many results had been read at a certain time.
@@ -64,7 +56,7 @@ func (l *Log) NewProgress(mode string) (*Progress, error) {
 	if mode != ProgressAuto && mode != "on" && mode != "off" {
 		return nil, fmt.Errorf("--progress %q: give auto, on or off", mode)
 	}
-	on := mode == "on" || mode == ProgressAuto && IsTerminal(l.out)
+	on := mode == "on" || mode == ProgressAuto && IsTerminal(l.out.Writer)
 	return &Progress{bars: on && !l.JSON(), out: l.out}, nil
 }
 
@@ -80,15 +72,16 @@ func (p *Progress) LogLevel() slog.Level {
 	return slog.LevelInfo
 }
 
-// Start begins to show a run. Without a bar it logs a record at each tick, or every half minute if
+// Start begins to show a run: by a bar, or by a record in the log at each tick, every half minute if
 // ticks is nil. stop ends the records, or leaves the bar where it stands.
 func (p *Progress) Start(ctx context.Context, log *slog.Logger, began time.Time, ticks <-chan time.Time) (stop func()) {
 	p.forms, p.ended, p.all, p.marks = map[string]pipelines.Progress{}, map[string]bool{}, 0, []mark{{at: began}}
+	tell, every := func(now time.Time) { p.record(ctx, log, now) }, recordEvery
 	if p.bars {
-		return p.finish
+		tell, every, ticks = func(now time.Time) { p.show(began, now) }, drawEvery, nil
 	}
 	if ticks == nil {
-		ticks = time.Tick(recordEvery)
+		ticks = time.Tick(every)
 	}
 	done := make(chan struct{})
 	var group sync.WaitGroup
@@ -96,7 +89,7 @@ func (p *Progress) Start(ctx context.Context, log *slog.Logger, began time.Time,
 		for {
 			select {
 			case now := <-ticks:
-				p.record(ctx, log, now)
+				tell(now)
 			case <-done:
 				return
 			}
@@ -105,6 +98,9 @@ func (p *Progress) Start(ctx context.Context, log *slog.Logger, began time.Time,
 	return func() {
 		close(done)
 		group.Wait()
+		if p.bars {
+			p.out.leave(p.line(began, time.Now()))
+		}
 	}
 }
 
@@ -119,25 +115,22 @@ func (p *Progress) Update(u pipelines.Progress) {
 		p.all = max(p.all, u.Forms)
 		p.forms[u.Form] = u
 	}
-	if p.bars && len(p.forms) > 0 {
-		p.draw(u.Form)
-	}
+	p.last = u.Form
 }
 
 // Wait records that requests wait for their budget. Until then the time remaining is not
 // estimated from the rate. Wait is safe for concurrent use.
-func (p *Progress) Wait(until time.Time) { p.until.Store(&until) }
+func (p *Progress) Wait(until time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.until = until
+}
 
 // Say puts a text at the end of the bar.
-func (p *Progress) Say(text string) { p.aside.Store(&text) }
-
-// waits tells whether requests wait for their budget, and how much longer.
-func (p *Progress) waits(now time.Time) (time.Duration, bool) {
-	until := p.until.Load()
-	if until == nil {
-		return 0, false
-	}
-	return until.Sub(now), now.Before(*until)
+func (p *Progress) Say(text string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.aside = text
 }
 
 // sum adds up the progress of the forms. remaining is how many results are still to be read; known
@@ -158,55 +151,45 @@ func (p *Progress) sum() (sum pipelines.Progress, remaining int64, known bool) {
 	return sum, remaining, known
 }
 
-// draw draws the bar anew after news of a form.
-func (p *Progress) draw(form string) {
-	if p.screen == nil {
-		p.screen = mpb.New(mpb.WithOutput(p.out), mpb.WithWidth(widest), mpb.WithAutoRefresh())
-		read := func(text *atomic.Pointer[string]) string {
-			if s := text.Load(); s != nil {
-				return *s + " "
-			}
-			return ""
-		}
-		says := func(decor.Statistics) string {
-			if d, waits := p.waits(time.Now()); waits {
-				return fmt.Sprintf(" waits %s for the budget", d.Round(time.Second))
-			}
-			return " " + read(&p.aside)
-		}
-		fetched := func(decor.Statistics) string {
-			if n := p.files.Load(); n > 0 {
-				return ", " + Plural(n, "file")
-			}
-			return ""
-		}
-		// A bar that begins without a total does not complete by itself.
-		p.bar = p.screen.AddBar(0,
-			mpb.PrependDecorators(decor.Any(func(decor.Statistics) string { return read(&p.head) }), decor.CountersNoUnit("%d / %d results"), decor.Any(fetched)),
-			mpb.AppendDecorators(decor.Percentage(), decor.Name(" "), decor.AverageETA(decor.ET_STYLE_GO), decor.Any(says)))
+// show draws the bar.
+func (p *Progress) show(began, now time.Time) {
+	line := p.line(began, now)
+	p.out.update(func() { p.out.bar = line })
+}
+
+// line returns the bar, "" before there is news of a form.
+func (p *Progress) line(began, now time.Time) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.forms) == 0 {
+		return ""
 	}
-	head := plain.Line(form)
+	head, bar := p.last, ""
 	if p.all > 1 {
 		head = fmt.Sprintf("%d of %s", len(p.ended), Plural(p.all, "form"))
 	}
-	p.head.Store(&head)
 	sum, remaining, known := p.sum()
-	if known || remaining > 0 {
-		p.bar.SetTotal(sum.Rows+remaining, false)
+	all := sum.Rows + remaining
+	parts := []string{fmt.Sprintf("%s %s / %s results", head, Thousands(sum.Rows), Thousands(all))}
+	if sum.Files > 0 {
+		parts = append(parts, Plural(sum.Files, "file"))
 	}
-	p.files.Store(sum.Files)
-	p.bar.SetCurrent(sum.Rows)
-}
-
-// finish leaves the bar as it stands, complete or not, and waits until it is drawn.
-func (p *Progress) finish() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.screen != nil {
-		p.bar.Abort(false)
-		p.screen.Wait()
-		p.screen = nil
+	if (known || remaining > 0) && all > 0 {
+		done := int(sum.Rows * barWidth / all)
+		bar = " [" + strings.Repeat("=", done) + strings.Repeat("-", barWidth-done) + "]"
+		parts = append(parts, fmt.Sprintf("%d %%", sum.Rows*100/all))
 	}
+	switch {
+	case now.Before(p.until):
+		return strings.Join(append(parts, fmt.Sprintf("waits %s for the budget", p.until.Sub(now).Round(time.Second))), ", ") + bar
+	case remaining > 0 && sum.Rows > 0:
+		left := float64(now.Sub(began)) * float64(remaining) / float64(sum.Rows)
+		parts = append(parts, time.Duration(left).Round(time.Second).String()+" left")
+	}
+	if p.aside != "" {
+		parts = append(parts, p.aside)
+	}
+	return strings.Join(parts, ", ") + bar
 }
 
 // record logs the progress of the run.
@@ -222,7 +205,7 @@ func (p *Progress) record(ctx context.Context, log *slog.Logger, now time.Time) 
 	if sum.Files > 0 {
 		attrs = append(attrs, slog.Int64("files", sum.Files))
 	}
-	if _, waits := p.waits(now); known && rate > 0 && !waits {
+	if known && rate > 0 && !now.Before(p.until) {
 		attrs = append(attrs, slog.Duration("time_left", time.Duration(float64(remaining)/rate*float64(time.Second)).Round(time.Second)))
 	}
 	log.LogAttrs(ctx, slog.LevelInfo, "running", attrs...)

@@ -3,8 +3,10 @@ package console
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -108,6 +110,27 @@ func TestProgressSays(t *testing.T) {
 		if !strings.Contains(text, want) || !strings.Contains(text, "4 / 8 results, 7 files") || strings.Contains(text, "waits") == strings.Contains(text, "look: --limit") {
 			t.Errorf("drawn %q", text)
 		}
+	}
+}
+
+// TestScreen: the status line gives way to lines, and to the end of a run or a command.
+func TestScreen(t *testing.T) {
+	var out terminal
+	s := &screen{Writer: &out}
+	s.update(func() { s.bar = "bar" })
+	fmt.Fprintln(s, "a warning")
+	s.update(func() { s.waits = "h does not answer" })
+	s.leave("bar 2")
+	s.update(func() { s.bar = "next" })
+	s.close()
+	s.update(func() { s.bar = "late" })
+	fmt.Fprintln(s, "formetl: stopped")
+	var lines []string
+	for line := range strings.Lines(out.drawn()) {
+		lines = append(lines, line[strings.LastIndex(line, "\r")+1:])
+	}
+	if want := []string{"a warning\n", "bar 2\n", "formetl: stopped\n"}; !slices.Equal(lines, want) {
+		t.Errorf("%q stay, want %q", lines, want)
 	}
 }
 

@@ -1,0 +1,145 @@
+package console
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/term"
+
+	"github.com/formetl/formetl/extract/transport"
+	"github.com/formetl/formetl/schemas/plain"
+)
+
+// screen is standard error. Below the lines that are written, a terminal shows a status line: what
+// the command waits for, or the bar.
+type screen struct {
+	io.Writer
+
+	mu     sync.Mutex
+	bar    string
+	waits  string      // what the command waits for
+	asked  *time.Timer // since the first request; nil before it
+	met    bool        // the service has answered
+	closed bool        // no status line is shown any more
+	shown  []rune      // the status line as it is shown
+}
+
+// Write implements io.Writer.
+func (s *screen) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	defer s.refresh()
+	s.clear()
+	return s.Writer.Write(p)
+}
+
+// update changes what is shown.
+func (s *screen) update(change func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	change()
+	s.refresh()
+}
+
+// refresh shows the status line. It cuts a line that is wider than the terminal, because what is
+// wrapped cannot be removed. Two columns are left for the ^C of a terminal.
+func (s *screen) refresh() {
+	line := []rune(plain.Line(cmp.Or(s.waits, s.bar)))
+	line = line[:min(len(line), Width(s.Writer)-3)]
+	if string(line) != string(s.shown) && !s.closed {
+		s.clear()
+		fmt.Fprint(s.Writer, string(line))
+		s.shown = line
+	}
+}
+
+// clear removes the status line.
+func (s *screen) clear() {
+	if len(s.shown) > 0 {
+		fmt.Fprint(s.Writer, "\r"+strings.Repeat(" ", len(s.shown)+2)+"\r")
+		s.shown = nil
+	}
+}
+
+// leave shows a bar for the last time: later lines stand below it.
+func (s *screen) leave(bar string) {
+	s.update(func() { s.bar, s.waits = bar, "" })
+	s.update(func() {
+		if s.bar = ""; len(s.shown) > 0 && !s.closed {
+			fmt.Fprintln(s.Writer)
+			s.shown = nil
+		}
+	})
+}
+
+// close removes the status line for good.
+func (s *screen) close() {
+	s.update(func() {
+		s.clear()
+		s.closed = true
+	})
+}
+
+// data is standard output where that is a terminal too: data take the place of the status line.
+type data struct {
+	io.Writer
+	screen *screen
+}
+
+// Write implements io.Writer.
+func (d data) Write(p []byte) (int, error) {
+	d.screen.close()
+	return d.Writer.Write(p)
+}
+
+// Beside returns a writer to standard output that is not disturbed by the status line.
+func (l *Log) Beside(stdout io.Writer) io.Writer {
+	if IsTerminal(stdout) {
+		return data{stdout, l.out}
+	}
+	return stdout
+}
+
+// Contact shows a person that the command waits for a service that has answered nothing for a
+// second, or does not answer any more.
+func (l *Log) Contact(c transport.Contact) {
+	s := l.out
+	switch {
+	case !l.ToPerson():
+	case c.Reason != "":
+		verb := map[bool]string{true: "is not ready", false: "does not answer"}[c.Answered]
+		why := c.Reason[strings.LastIndex(c.Reason, ": ")+1:]
+		s.update(func() {
+			s.waits = fmt.Sprintf("%s %s (%s); trying again for %s", c.Host, verb, strings.TrimSpace(why), lasting(c.Rest))
+		})
+	case c.Answered:
+		s.update(func() { s.waits, s.met = "", true })
+	default:
+		s.update(func() {
+			if s.asked == nil {
+				s.asked = time.AfterFunc(time.Second, func() { s.update(func() { s.silent(c.Host) }) })
+			}
+		})
+	}
+}
+
+// silent shows that a service has answered nothing yet.
+func (s *screen) silent(host string) {
+	if !s.met {
+		s.waits = cmp.Or(s.waits, "waiting for "+host+" …")
+	}
+}
+
+// Width returns how many columns a terminal has, 80 for anything else.
+func Width(stream any) int {
+	if file, ok := stream.(interface{ Fd() uintptr }); ok {
+		if columns, _, err := term.GetSize(int(file.Fd())); err == nil && columns > 0 { //nolint:gosec // a descriptor is small
+			return columns
+		}
+	}
+	return 80
+}
