@@ -22,10 +22,12 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
+	"github.com/spf13/pflag"
 
 	"github.com/formetl/formetl/cmd/internal/cli"
 )
@@ -63,7 +65,19 @@ func write(dir string, date time.Time) error {
 		}
 	}
 	root.DisableAutoGenTag = true
+	literally(root)
 	return doc.GenManTree(root, &doc.GenManHeader{Section: "1", Source: "formetl", Manual: "formetl", Date: &date}, man)
+}
+
+// literally has the texts of a command and those below it shown as they are written. Their pages are
+// made through Markdown, which would drop <id> as a tag.
+func literally(cmd *cobra.Command) {
+	escape := strings.NewReplacer("<", `\<`, "*", `\*`)
+	cmd.Short, cmd.Long = escape.Replace(cmd.Short), escape.Replace(cmd.Long)
+	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) { f.Usage = escape.Replace(f.Usage) })
+	for _, c := range cmd.Commands() {
+		literally(c)
+	}
 }
 
 // shells are the completions' files, named as each shell looks for them.

@@ -35,6 +35,9 @@ func TestPages(t *testing.T) {
 			}
 		}
 	}
+	if page := read(t, filepath.Join(man, "formetl-export.1")); !strings.Contains(page, "item_<id>") {
+		t.Error("the page of export lacks item_<id>")
+	}
 	if err := run([]string{man, "today"}); err == nil {
 		t.Error("a date that is none is taken")
 	}
