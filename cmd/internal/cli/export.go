@@ -69,7 +69,8 @@ A file that formetl did not write is overwritten only with --force.`,
   formetl export --form form1 --where result_status:equals=Complete --where full_name:not_empty | head
   formetl export --form form1 --select full_name,date_finish --limit 20
   formetl export --form form1 -o s3://bucket/form1.parquet --s3-region eu-west-1`,
-		Args: console.NoArguments,
+		Annotations: map[string]string{commonFlags: "base-url account form output from to last where select limit"},
+		Args:        console.NoArguments,
 		PreRunE: func(cmd *cobra.Command, _ []string) error {
 			return console.AboveZero(cmd.Flags(), "limit", "leave it out for all results")
 		},

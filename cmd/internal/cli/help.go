@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/formetl/formetl/cmd/internal/console"
 	"github.com/formetl/formetl/extract"
@@ -57,6 +58,34 @@ func helpCommand(p *process) *cobra.Command {
 			return console.Usagef("there is no command or topic %q%s", strings.Join(args, " "), hint)
 		},
 	}
+}
+
+// commonFlags is the annotation of a command that names the flags which its help shows first.
+const commonFlags = "common flags"
+
+// usageTemplate returns cobra's template of the usage of commands, with common flags first.
+func usageTemplate(root *cobra.Command, p *process) string {
+	width := 0 // not wrapped
+	if console.IsTerminal(p.stdout) {
+		width = console.Width(p.stdout)
+	}
+	cobra.AddTemplateFunc("flags", func(cmd *cobra.Command) string {
+		common, more := pflag.NewFlagSet("", 0), pflag.NewFlagSet("", 0)
+		common.SortFlags = false
+		for _, name := range strings.Fields(cmd.Annotations[commonFlags]) {
+			common.AddFlag(cmd.Flag(name))
+		}
+		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			if common.Lookup(f.Name) == nil {
+				more.AddFlag(f)
+			}
+		})
+		if !common.HasFlags() {
+			return "Flags:\n" + more.FlagUsagesWrapped(width)
+		}
+		return "Common flags:\n" + common.FlagUsagesWrapped(width) + "\nMore flags:\n" + more.FlagUsagesWrapped(width)
+	})
+	return strings.Replace(root.UsageTemplate(), "Flags:\n{{.LocalFlags.FlagUsages |", "{{flags . |", 1)
 }
 
 // topic is a part of the documentation that `formetl help` prints.

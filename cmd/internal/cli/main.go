@@ -74,10 +74,22 @@ stopped.`,
 	root.SetOut(p.stdout)
 	root.SetErr(p.stderr)
 	root.SetHelpCommand(helpCommand(p))
-	root.AddCommand(
-		runCommand(p), exportCommand(p), previewCommand(p), planCommand(p), validateCommand(p), schemaCommand(p),
-		formsCommand(p), statusCommand(p), publishCommand(p), countCommand(p), copyCommand(p), initCommand(p), demoCommand(p), cleanCommand(p), verifyCommand(p), doctorCommand(p), replayCommand(p), stateCommand(p),
-	)
+	root.SetUsageTemplate(usageTemplate(root, p))
+	for _, group := range []struct {
+		title    string
+		commands []*cobra.Command
+	}{
+		{"Get data:", []*cobra.Command{demoCommand(p), exportCommand(p), previewCommand(p), countCommand(p), formsCommand(p)}},
+		{"Define a pipeline:", []*cobra.Command{initCommand(p), validateCommand(p), planCommand(p), schemaCommand(p)}},
+		{"Run and watch:", []*cobra.Command{runCommand(p), replayCommand(p), verifyCommand(p), doctorCommand(p), stateCommand(p)}},
+		{"Look after:", []*cobra.Command{cleanCommand(p), statusCommand(p), publishCommand(p), copyCommand(p)}},
+	} {
+		root.AddGroup(&cobra.Group{ID: group.title, Title: group.title})
+		for _, cmd := range group.commands {
+			cmd.GroupID = group.title
+			root.AddCommand(cmd)
+		}
+	}
 	completeDefinitions(root.Commands())
 	return root
 }

@@ -41,7 +41,8 @@ that fails does not stop the others.`,
   formetl run a.yaml b.yaml --log-format json --report report.json
   formetl run feedback.yaml --metrics /var/lib/prometheus/node-exporter/feedback.prom
   formetl run feedback.yaml --dry-run`,
-		Args: console.Definitions,
+		Annotations: map[string]string{commonFlags: "form from to last full dry-run strict report metrics progress"},
+		Args:        console.Definitions,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.dryRun {
 				return plan(cmd.Context(), p, args, planFlags{DefinitionFlags: f.DefinitionFlags, full: f.full})
