@@ -2,8 +2,11 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"embed"
-	"regexp"
+	"os"
+	"os/exec"
+	"os/signal"
 	"slices"
 	"strings"
 
@@ -41,8 +44,7 @@ func helpCommand(p *process) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				// On a terminal a link is printed as its text, which names the topic it leads to.
-				return console.Print(p.stdout, regexp.MustCompile(`\[([^\]\n]+)\]\([^)\n]+\)`).ReplaceAll(text, []byte("$1")))
+				return showPage(cmd.Context(), p, string(text))
 			}
 			if is, rest, err := root.Find(args); err == nil && is != root && len(rest) == 0 {
 				return is.Help()
@@ -55,9 +57,34 @@ func helpCommand(p *process) *cobra.Command {
 				names = append(names, c.Name())
 			}
 			hint := cmp.Or(plain.Hint(args[0], names), "; `formetl help` lists them")
-			return console.Usagef("there is no command or topic %q%s", strings.Join(args, " "), hint)
+			return console.Usagef("no topic or command %q%s", strings.Join(args, " "), hint)
 		},
 	}
+}
+
+// showPage prints a page of the documentation. A terminal shows it rendered, by the user's pager.
+func showPage(ctx context.Context, p *process, text string) error {
+	if !console.IsTerminal(p.stdout) {
+		return console.Print(p.stdout, []byte(text))
+	}
+	env := func(name, otherwise string) string {
+		value, _ := p.lookup(name)
+		return cmp.Or(value, otherwise)
+	}
+	bold, plain, dumb := "\x1b[1m", "\x1b[0m", env("TERM", "dumb") == "dumb"
+	if dumb || env("NO_COLOR", "") != "" {
+		bold, plain = "", ""
+	}
+	text = console.Markdown(text, console.Width(p.stdout), bold, plain)
+	pager := strings.Fields(env("PAGER", "less"))
+	if program, err := exec.LookPath(pager[0]); err == nil && !dumb {
+		cmd := exec.CommandContext(context.WithoutCancel(ctx), program, pager[1:]...) //nolint:gosec // the user's pager
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(text), os.Stdout, os.Stderr
+		cmd.Env = append(os.Environ(), "LESS="+env("LESS", "FRX"))
+		signal.Ignore(os.Interrupt) // the pager's
+		return cmd.Run()
+	}
+	return console.Print(p.stdout, []byte(text))
 }
 
 // commonFlags is the annotation of a command that names the flags which its help shows first.
