@@ -105,6 +105,9 @@ func export(ctx context.Context, p *process, f exportFlags) error {
 	if err != nil {
 		return err
 	}
+	if console.IsTerminal(p.stdout) && def.Outputs[0].Path == definition.StdoutPath && f.watch.progress == console.ProgressAuto {
+		f.watch.progress = "off" // the bar would be in the way of the rows
+	}
 	bar, err := p.log.NewProgress(f.watch.progress)
 	if err != nil {
 		return err
@@ -162,13 +165,8 @@ func (f *exportFlags) run(ctx context.Context, p *process, def *definition.Defin
 
 // tellWait tells a person who waits for rows on standard output why no rows have come yet.
 func (f *exportFlags) tellWait(p *process, def *definition.Definition, bar *console.Progress) {
-	const why = "rows come at the end; quick look: --limit"
-	switch {
-	case f.limit > 0 || def.Outputs[0].Path != definition.StdoutPath:
-	case bar.Shown():
-		bar.Say(why)
-	case console.IsTerminal(p.stdout):
-		p.log.Tell(slog.LevelInfo, why)
+	if f.limit == 0 && def.Outputs[0].Path == definition.StdoutPath && (bar.Shown() || console.IsTerminal(p.stdout)) {
+		p.log.Tell(slog.LevelInfo, "rows come at the end; quick look: --limit")
 	}
 }
 

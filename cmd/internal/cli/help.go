@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -44,6 +45,8 @@ func helpCommand(p *process) *cobra.Command {
 				if err != nil {
 					return err
 				}
+				// A link is printed as its text, which names the topic it leads to.
+				text = regexp.MustCompile(`\[([^\]\n]+)\]\([^)\n]+\)`).ReplaceAll(text, []byte("$1"))
 				return showPage(cmd.Context(), p, string(text))
 			}
 			if is, rest, err := root.Find(args); err == nil && is != root && len(rest) == 0 {
@@ -91,11 +94,7 @@ func showPage(ctx context.Context, p *process, text string) error {
 const commonFlags = "common flags"
 
 // usageTemplate returns cobra's template of the usage of commands, with common flags first.
-func usageTemplate(root *cobra.Command, p *process) string {
-	width := 0 // not wrapped
-	if console.IsTerminal(p.stdout) {
-		width = console.Width(p.stdout)
-	}
+func usageTemplate(root *cobra.Command) string {
 	cobra.AddTemplateFunc("flags", func(cmd *cobra.Command) string {
 		common, more := pflag.NewFlagSet("", 0), pflag.NewFlagSet("", 0)
 		common.SortFlags = false
@@ -108,9 +107,9 @@ func usageTemplate(root *cobra.Command, p *process) string {
 			}
 		})
 		if !common.HasFlags() {
-			return "Flags:\n" + more.FlagUsagesWrapped(width)
+			return "Flags:\n" + more.FlagUsages()
 		}
-		return "Common flags:\n" + common.FlagUsagesWrapped(width) + "\nMore flags:\n" + more.FlagUsagesWrapped(width)
+		return "Common flags:\n" + common.FlagUsages() + "\nMore flags:\n" + more.FlagUsages()
 	})
 	return strings.Replace(root.UsageTemplate(), "Flags:\n{{.LocalFlags.FlagUsages |", "{{flags . |", 1)
 }

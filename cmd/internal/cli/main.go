@@ -74,7 +74,7 @@ stopped.`,
 	root.SetOut(p.stdout)
 	root.SetErr(p.stderr)
 	root.SetHelpCommand(helpCommand(p))
-	root.SetUsageTemplate(usageTemplate(root, p))
+	root.SetUsageTemplate(usageTemplate(root))
 	for _, group := range []struct {
 		title    string
 		commands []*cobra.Command

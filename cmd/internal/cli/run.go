@@ -118,7 +118,7 @@ func (f *watchFlags) prepare(p *process, bar *console.Progress, o *pipelines.Opt
 	if err := cmp.Or(report.CheckFile("report", f.report), report.CheckFile("metrics", f.metrics)); err != nil {
 		return err
 	}
-	o.Progress, o.Client.Waits, o.Stdout = bar.Update, bar.Wait, p.log.Beside(p.stdout)
+	o.Progress, o.Client.Waits, o.Stdout = bar.Update, bar.Wait, p.stdout
 	return console.TestHooks(p.lookup, o)
 }
 

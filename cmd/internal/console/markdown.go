@@ -2,27 +2,26 @@ package console
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
 
-var (
-	markdownLink = regexp.MustCompile(`\[([^\]\n]+)\]\([^)\n]+\)`)
-	markdownRule = regexp.MustCompile(`^[|: -]+$`)
-)
+// tableRule is the line below the head of a table.
+var tableRule = regexp.MustCompile(`^[|: -]+$`)
 
-// Markdown returns a page of the documentation for a terminal of so many columns: links as their
-// text, code set apart, tables aligned, and headings between bold and plain. Each paragraph, item
+// Markdown returns a page of the documentation for a terminal of so many columns: code set
+// apart, tables aligned, and headings between bold and plain. Each paragraph, item
 // and row of the page is one line.
 func Markdown(page string, columns int, bold, plain string) string {
-	page = strings.ReplaceAll(markdownLink.ReplaceAllString(page, "$1"), "**", "")
+	page = strings.ReplaceAll(page, "**", "")
 	const bar = "\ue000" // an escaped | of a table
 	var b strings.Builder
 	var rows [][]string
 	code := false
 	for line := range strings.SplitSeq(page, "\n") {
 		if strings.HasPrefix(line, "|") && !code {
-			if !markdownRule.MatchString(line) {
+			if !tableRule.MatchString(line) {
 				rows = append(rows, strings.Split(strings.Trim(strings.ReplaceAll(line, `\|`, bar), "|"), "|"))
 			}
 			continue
@@ -47,19 +46,19 @@ func Markdown(page string, columns int, bold, plain string) string {
 
 // fitted wraps the cells of a table so that it is as wide as so many columns: a row becomes several.
 func fitted(rows [][]string, columns int) (fit [][]string) {
-	var widths []int
+	widths := make([]int, 0, 4)
 	for _, row := range rows {
+		widths = append(widths, make([]int, max(0, len(row)-len(widths)))...)
 		for i, cell := range row {
-			if i == len(widths) {
-				widths = append(widths, 0)
-				columns -= 2
-			}
 			widths[i] = max(widths[i], utf8.RuneCountInString(strings.TrimSpace(cell)))
 		}
 	}
-	for all, widest := total(widths); all > max(columns, 10*len(widths)); all-- {
-		widths[widest]--
-		_, widest = total(widths)
+	excess := -2 - columns
+	for _, width := range widths {
+		excess += width + 2
+	}
+	for ; excess > 0; excess-- {
+		widths[slices.Index(widths, slices.Max(widths))]--
 	}
 	for _, row := range rows {
 		first := len(fit)
@@ -73,16 +72,6 @@ func fitted(rows [][]string, columns int) (fit [][]string) {
 		}
 	}
 	return fit
-}
-
-// total returns the sum of the widths, and the index of the widest.
-func total(widths []int) (all, widest int) {
-	for i, w := range widths {
-		if all += w; w > widths[widest] {
-			widest = i
-		}
-	}
-	return all, widest
 }
 
 // wrapped divides a text into lines of at most so many columns. A longer word has a line of its own.

@@ -51,7 +51,7 @@ func TestAsk(t *testing.T) {
 
 // TestMarkdown: a page is wrapped to the terminal, and its table too.
 func TestMarkdown(t *testing.T) {
-	const page = "# Runs\n\nA run reads **all** of [its forms](x.md#y), once.\n\n- one item of a few words\n\n| Key | What |\n|---|---|\n| `a\\|b` | it is not long, is it |\n\n```\n# code | as it is\n```\n"
+	const page = "# Runs\n\nA run reads **all** of its forms, once.\n\n- one item of a few words\n\n| Key | What |\n|---|---|\n| `a\\|b` | it is not long, is it |\n\n```\n# code | as it is\n```\n"
 	const want = "<Runs>\n\nA run reads all of its\nforms, once.\n\n- one item of a few\n  words\n\nKey    What\n`a|b`  it is not long,\n       is it\n\n    # code | as it is\n\n"
 	if got := Markdown(page, 22, "<", ">"); got != want {
 		t.Errorf("%q, want %q", got, want)

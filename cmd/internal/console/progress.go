@@ -41,7 +41,6 @@ type Progress struct {
 	last  string                        // the form with the latest news
 	marks []mark                        // results at the last records, oldest first
 	until time.Time                     // requests wait for their budget until then
-	aside string                        // see Say
 }
 
 // mark is how many results had been read at a certain time.
@@ -126,13 +125,6 @@ func (p *Progress) Wait(until time.Time) {
 	p.until = until
 }
 
-// Say puts a text at the end of the bar.
-func (p *Progress) Say(text string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.aside = text
-}
-
 // sum adds up the progress of the forms. remaining is how many results are still to be read; known
 // is false if that is not known of every form.
 func (p *Progress) sum() (sum pipelines.Progress, remaining int64, known bool) {
@@ -185,9 +177,6 @@ func (p *Progress) line(began, now time.Time) string {
 	case remaining > 0 && sum.Rows > 0:
 		left := float64(now.Sub(began)) * float64(remaining) / float64(sum.Rows)
 		parts = append(parts, time.Duration(left).Round(time.Second).String()+" left")
-	}
-	if p.aside != "" {
-		parts = append(parts, p.aside)
 	}
 	return strings.Join(parts, ", ") + bar
 }

@@ -84,26 +84,6 @@ func (s *screen) close() {
 	})
 }
 
-// data is standard output where that is a terminal too: data take the place of the status line.
-type data struct {
-	io.Writer
-	screen *screen
-}
-
-// Write implements io.Writer.
-func (d data) Write(p []byte) (int, error) {
-	d.screen.close()
-	return d.Writer.Write(p)
-}
-
-// Beside returns a writer to standard output that is not disturbed by the status line.
-func (l *Log) Beside(stdout io.Writer) io.Writer {
-	if IsTerminal(stdout) {
-		return data{stdout, l.out}
-	}
-	return stdout
-}
-
 // Contact shows a person that the command waits for a service that has answered nothing for a
 // second, or does not answer any more.
 func (l *Log) Contact(c transport.Contact) {
