@@ -93,11 +93,11 @@ func TestLogOfRuns(t *testing.T) {
 		t.Errorf("%d summaries for two definitions", summaries)
 	}
 	wantSummary(t, last["good"], map[string]any{
-		"level": "INFO", "msg": "run finished", "exit_code": 0.0, "rows": 447.0, "rejected": 0.0, "forms": 2.0, "forms_failed": 0.0,
+		"level": "INFO", "msg": "run finished", "exit_code": 0.0, "rows": 447.0, "rejected": 0.0, "forms": 2.0, "forms_failed": 0.0, "undated": 0.0,
 		"watermark": last["good"]["watermark"],
 	})
 	wantSummary(t, last["bad"], map[string]any{
-		"level": "INFO", "msg": "run finished", "exit_code": 66.0, "rows": 4.0, "rejected": 0.0, "forms": 2.0, "forms_failed": 1.0,
+		"level": "INFO", "msg": "run finished", "exit_code": 66.0, "rows": 4.0, "rejected": 0.0, "forms": 2.0, "forms_failed": 1.0, "undated": 0.0,
 	})
 	if failed == nil || failed["run_id"] != last["bad"]["run_id"] {
 		t.Errorf("the failure is %v", failed)
