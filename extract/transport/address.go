@@ -4,25 +4,33 @@ import (
 	"fmt"
 	"net/netip"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 )
 
+// servicePath finds the paths of the service itself, below its address.
+var servicePath = regexp.MustCompile(`/api(/users(/.*)?|/v[0-9]+(/.*)?)?/*$`)
+
 // ParseBaseURL checks the service's address: HTTPS, or plain HTTP to a loopback address.
-// allowHTTP allows plain HTTP to any host. A user, query or fragment is an error.
+// allowHTTP allows plain HTTP to any host. A user, query or fragment is an error, and so is a path
+// of the service itself, such as /api, which requests add.
 func ParseBaseURL(raw string, allowHTTP bool) (*url.URL, error) {
 	u, err := url.Parse(raw)
 	if err != nil { // err quotes the address, which may hold the API key
-		return nil, &Error{Code: 78, Problem: "the base URL cannot be read as an address; give it as https://host"}
+		return nil, &Error{Code: 78, Problem: "the base URL is not a valid address; write https://HOST, such as https://fs1.example.com"}
 	}
 	switch {
 	case u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "":
-		return nil, &Error{Code: 78, Problem: "the base URL is not an http or https address; give it as https://host"}
+		return nil, &Error{Code: 78, Problem: "the base URL is not an http or https address; write https://HOST, such as https://fs1.example.com"}
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
-		return nil, &Error{Code: 78, Problem: "the base URL holds a user, a query or a fragment; give only https://host, and the key by a reference"}
+		return nil, &Error{Code: 78, Problem: "the base URL holds a user, a query or a fragment; write https://HOST alone, such as https://fs1.example.com"}
 	case u.Scheme == "http" && !allowHTTP && !IsLoopback(u.Hostname()):
-		return nil, &Error{Code: 78, Problem: fmt.Sprintf("the base URL sends the API key to %s over plain HTTP; use https, or set allow_http: true if the network is yours", u.Host)}
+		return nil, &Error{Code: 78, Problem: fmt.Sprintf("the base URL would send the API key to %s unencrypted; write https, or set allow_http: true if the network is your own", u.Host)}
+	}
+	if path := u.EscapedPath(); servicePath.MatchString(path) {
+		return nil, &Error{Code: 78, Problem: "the base URL goes on to /api, which formetl adds itself; write " + u.Scheme + "://" + u.Host + servicePath.ReplaceAllString(path, "")}
 	}
 	u.Path = strings.TrimRight(u.Path, "/")
 	u.RawPath = strings.TrimRight(u.RawPath, "/")

@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -43,7 +44,7 @@ func (s *Sender) exchange(ctx context.Context, call Call) (Header, error) {
 	// the Authorization header.
 	res, err := s.http.RoundTrip(req)
 	if err != nil {
-		return Header{}, s.networkError(ctx, err)
+		return Header{}, s.networkError(ctx, req.URL, err)
 	}
 	defer func() { _ = res.Body.Close() }()
 	h := Header{Status: res.StatusCode, ContentType: res.Header.Get("Content-Type"), RetryAfter: parseRetryAfter(res.Header.Get("Retry-After")), Fields: res.Header}
@@ -64,7 +65,9 @@ func (s *Sender) exchange(ctx context.Context, call Call) (Header, error) {
 	case n > s.most:
 		return h, &AnswerError{Offset: -1, Status: h.Status, Problem: fmt.Sprintf("it is larger than the bound of %d bytes", s.most), Fault: FaultBeyond}
 	case err != nil:
-		return h, s.networkError(ctx, err)
+		return h, s.networkError(ctx, req.URL, err)
+	case h.Status == http.StatusBadRequest && req.URL.Scheme == "http" && wantsTLS.Match(*call.Body):
+		return h, wrongScheme(req.URL, "https")
 	}
 	return h, nil
 }
@@ -79,8 +82,23 @@ func (s *Sender) redactedTarget(res *http.Response) string {
 	return s.cfg.Key.RedactSent(to.Scheme + "://" + to.Host + strings.ReplaceAll(path, Escape(redacted), redacted))
 }
 
-// networkError describes an error of the network, without the address. ctx is that of the attempt.
-func (s *Sender) networkError(ctx context.Context, err error) error {
+// wantsTLS finds what servers answer (Go, nginx, Apache) that are spoken to in http on a port of https.
+var wantsTLS = regexp.MustCompile(`HTTP request to an HTTPS server|plain HTTP request was sent to HTTPS port|plain HTTP to an SSL-enabled server`)
+
+// wrongScheme returns the error for a server that speaks the other scheme than the address asked has.
+func wrongScheme(asked *url.URL, speaks string) *NetworkError {
+	e := &NetworkError{
+		Problem: fmt.Sprintf("%s speaks %s, not %s", asked.Host, speaks, asked.Scheme), Final: true,
+		remedy: fmt.Sprintf("write %s://%s as the base URL", speaks, asked.Host),
+	}
+	if speaks == "http" && !IsLoopback(asked.Hostname()) {
+		e.remedy = "check the port of the base URL; if the network is your own, " + e.remedy + ", and allow_http: true (or --allow-http)"
+	}
+	return e
+}
+
+// networkError describes an error of the network, without the address asked. ctx is that of the attempt.
+func (s *Sender) networkError(ctx context.Context, asked *url.URL, err error) error {
 	cause := urlCause(err)
 	if known, ok := errors.AsType[*Error](cause); ok { // the proxy's address is unreadable
 		return known
@@ -88,7 +106,7 @@ func (s *Sender) networkError(ctx context.Context, err error) error {
 	if known, ok := errors.AsType[*NetworkError](cause); ok { // the proxy refused
 		return known
 	}
-	noTLS := is[tls.RecordHeaderError](cause)
+	record, noTLS := errors.AsType[tls.RecordHeaderError](cause)
 	e := &NetworkError{
 		Problem: s.cfg.Key.Redact(cause.Error()),
 		Final:   noTLS || is[*tls.CertificateVerificationError](cause) || is[x509.UnknownAuthorityError](cause) || is[x509.HostnameError](cause),
@@ -97,10 +115,13 @@ func (s *Sender) networkError(ctx context.Context, err error) error {
 		e.Problem = fmt.Sprintf("no whole answer within %s", s.cfg.Timeout)
 	}
 	if is[x509.UnknownAuthorityError](cause) || is[x509.SystemRootsError](cause) {
-		e.Problem += "; where a proxy or a company signs certificates itself, set SSL_CERT_FILE to a file with its root certificate"
+		e.remedy = "if a proxy or your company signs certificates itself, set SSL_CERT_FILE to a file with its root certificate"
 	}
-	if noTLS {
-		e.Problem = "the server does not speak TLS: check the scheme and the port of the base URL"
+	switch {
+	case noTLS && string(record.RecordHeader[:]) == "HTTP/":
+		e = wrongScheme(asked, "http")
+	case noTLS:
+		e.Problem, e.remedy = asked.Host+" does not speak https", "check the host and the port of the base URL"
 	}
 	if dial, ok := errors.AsType[*net.OpError](cause); ok {
 		if e.unsent = dial.Op == "dial" || dial.Op == "proxyconnect"; dial.Op == "proxyconnect" {
@@ -109,7 +130,7 @@ func (s *Sender) networkError(ctx context.Context, err error) error {
 		}
 	}
 	if dns, ok := errors.AsType[*net.DNSError](cause); ok && dns.IsNotFound {
-		e.Problem, e.doubtful = s.cfg.Key.Redact(fmt.Sprintf("the host %s is not known: check the base URL and the network", dns.Name)), true
+		e.Problem, e.doubtful = s.cfg.Key.Redact(fmt.Sprintf("the host %s is not known", dns.Name)), true
 	}
 	return e
 }

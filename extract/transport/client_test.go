@@ -51,12 +51,15 @@ func TestParseBaseURL(t *testing.T) {
 		{"https://:443", true, "!not an http or https address"},
 		{"https:fs1.example.com", true, "!not an http or https address"},
 		{"https://user@fs1.example.com", true, "!a user"},
+		{"https://fs1.example.com/api", true, "!write https://fs1.example.com"},
+		{"https://fs1.example.com/base/api/v2/acme/forms/", true, "!write https://fs1.example.com/base"},
+		{"https://fs1.example.com/api/gateway", true, "https://fs1.example.com/api/gateway"},
 		{"https://fs1.example.com?x=1", true, "!a query"},
 		{"https://fs1.example.com#x", true, "!a fragment"},
-		{"https://fs1.example.com:port", true, "!cannot be read"},
-		{"https://fs1.exa mple.com", true, "!cannot be read"},
-		{"https://fs1.example.com/\x00", true, "!cannot be read"},
-		{"https://%zz", true, "!cannot be read"},
+		{"https://fs1.example.com:port", true, "!not a valid address"},
+		{"https://fs1.exa mple.com", true, "!not a valid address"},
+		{"https://fs1.example.com/\x00", true, "!not a valid address"},
+		{"https://%zz", true, "!not a valid address"},
 	} {
 		u, err := transport.ParseBaseURL(tc.raw, tc.allowHTTP)
 		if part, bad := strings.CutPrefix(tc.want, "!"); bad {
@@ -81,8 +84,8 @@ func TestNewClientChecks(t *testing.T) {
 		{func(c *transport.Config) { c.Account = "" }, "account"},
 		{func(c *transport.Config) { c.Account = ".." }, "account"},
 		{func(c *transport.Config) { c.Key = transport.NewSecret(" \n") }, "no API key"},
-		{func(c *transport.Config) { c.BaseURL = "http://fs1.example.com" }, "plain HTTP"},
-		{func(c *transport.Config) { c.BaseURL = "https://fs1.example.com:" + transport.Canary }, "cannot be read"},
+		{func(c *transport.Config) { c.BaseURL = "http://fs1.example.com" }, "unencrypted"},
+		{func(c *transport.Config) { c.BaseURL = "https://fs1.example.com:" + transport.Canary }, "not a valid address"},
 	} {
 		cfg := good
 		tc.change(&cfg)
@@ -249,7 +252,7 @@ func TestUntrustedCertificate(t *testing.T) {
 	}
 	c := extracttest.NewClient(t, transport.Config{BaseURL: server.URL, Account: "acme", Key: transport.NewSecret(transport.Canary), Retries: 3, Transport: dialing})
 	err := countOnly(t.Context(), c)
-	if e := transport.MustAs[*transport.NetworkError](t, err); !e.Final || transport.Temporary(err) || !strings.Contains(e.Problem, "certificate") || !strings.Contains(e.Problem, "SSL_CERT_FILE") {
+	if e := transport.MustAs[*transport.NetworkError](t, err); !e.Final || transport.Temporary(err) || !strings.Contains(e.Problem, "certificate") || !strings.Contains(e.Hint(), "SSL_CERT_FILE") {
 		t.Errorf("err = %v, temporary %v", err, transport.Temporary(err))
 	}
 	if dials != 1 || asked != 0 {
@@ -266,13 +269,20 @@ func TestUntrustedCertificate(t *testing.T) {
 	}
 }
 
-// TestPlainHTTPBehindHTTPS is final too.
-func TestPlainHTTPBehindHTTPS(t *testing.T) {
-	server := httptest.NewServer(http.NotFoundHandler())
-	defer server.Close()
-	c := extracttest.NewClient(t, transport.Config{BaseURL: strings.Replace(server.URL, "http:", "https:", 1), Account: "acme", Key: transport.NewSecret(transport.Canary), Retries: 3})
-	if e := transport.MustAs[*transport.NetworkError](t, countOnly(t.Context(), c)); !e.Final || !strings.Contains(e.Problem, "does not speak TLS") {
-		t.Errorf("err = %v", e)
+// TestOtherScheme is final too, and the hint is the address to write.
+func TestOtherScheme(t *testing.T) {
+	plain, secure := httptest.NewServer(http.NotFoundHandler()), httptest.NewUnstartedServer(http.NotFoundHandler())
+	secure.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
+	secure.StartTLS()
+	defer plain.Close()
+	defer secure.Close()
+	for right, speaks := range map[string]string{plain.URL: " speaks http, not https", secure.URL: " speaks https, not http"} {
+		wrong := strings.NewReplacer("https://", "http://", "http://", "https://").Replace(right)
+		c := extracttest.NewClient(t, transport.Config{BaseURL: wrong, Account: "acme", Key: transport.NewSecret(transport.Canary), Retries: 3})
+		e := transport.MustAs[*transport.NetworkError](t, countOnly(t.Context(), c))
+		if _, host, _ := strings.Cut(right, "://"); !e.Final || e.Problem != host+speaks || !strings.HasPrefix(e.Hint(), "write "+right+" ") {
+			t.Errorf("err = %v, hint %s", e, e.Hint())
+		}
 	}
 }
 

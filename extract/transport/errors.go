@@ -41,8 +41,9 @@ type NetworkError struct {
 	Problem string // what is wrong, without the address, which would hold the API key
 	Final   bool   // trying again cannot help: an untrusted certificate, a server without TLS
 
-	doubtful bool // trying again hardly helps: the host is unknown
-	unsent   bool // there was no connection to send the request on
+	doubtful bool   // trying again hardly helps: the host is unknown
+	unsent   bool   // there was no connection to send the request on
+	remedy   string // what to do about the problem; "" if Hint tells it by the other fields
 }
 
 // Error names what is wrong.
@@ -56,12 +57,17 @@ func (e *NetworkError) ExitCode() int {
 	return 69
 }
 
-// Hint says what to check where there was no connection.
+// Hint says what to write, or what to check where there was no connection.
 func (e *NetworkError) Hint() string {
-	if !e.Unreached() || e.Final {
+	switch {
+	case e.remedy != "":
+		return e.remedy
+	case e.doubtful:
+		return "check the base URL for typing errors, and the network of this machine"
+	case !e.unsent || e.Final:
 		return ""
 	}
-	return "check that the service is there, and its address; then run the same command again later"
+	return "check the base URL, and whether the service is up; then run the same command again"
 }
 
 // Unreached tells whether there was no connection, so that the address may be wrong.

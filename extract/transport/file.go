@@ -136,7 +136,7 @@ func (s *Sender) receive(ctx context.Context, r *receipt) (h Header, err error) 
 		if context.Cause(ctx) == error(silent) { //nolint:errorlint // it is that very error or not
 			return silent
 		}
-		return s.networkError(ctx, err)
+		return s.networkError(ctx, r.call.Link, err)
 	}
 	r.grew = false
 	res, err := s.follow(ctx, r)

@@ -197,7 +197,7 @@ func NewSender(cfg Config, dialect Dialect) (*Sender, error) {
 	unzipping := gzhttp.Transport(cfg.Transport, gzhttp.TransportEnableZstd(false))
 	return &Sender{
 		cfg: cfg, dialect: dialect, base: base, elsewhere: newTransport(cfg.Concurrency, nil, publicOnly), proxy: proxy,
-		forms: strings.TrimSuffix(base.String(), dialect.Root) + dialect.Root + "/" + Escape(cfg.Account) + "/forms",
+		forms: base.String() + dialect.Root + "/" + Escape(cfg.Account) + "/forms",
 		most:  maxBytes, http: unzipping, gate: newGate(cfg.Concurrency), circuit: newCircuit(cfg), numbers: &numbers{}, dated: &atomic.Pointer[dated]{},
 	}, nil
 }

@@ -33,20 +33,15 @@ func (r *reader) readSource(v value) {
 // it may hold a key in its query or as a password.
 func (r *reader) readBaseURL(v value) {
 	v = v.Hidden()
-	const remedy = "write the server's HTTPS address only, such as https://fs1.example.com"
 	text, ok := v.Text()
 	if !ok {
 		return
 	}
-	u, err := transport.ParseBaseURL(text, r.def.Source.AllowHTTP)
-	switch {
-	case err != nil:
-		v.FailWith(err, remedy)
-	case strings.Contains(u.Path+"/", "/api/users/"), strings.Contains(u.Path+"/", "/api/v2/"):
-		v.Fail(remedy+"; what follows /api is added by formetl", "the address goes on into the interface's paths")
-	default:
-		r.def.Source.BaseURL = strings.TrimRight(text, "/")
+	if _, err := transport.ParseBaseURL(text, r.def.Source.AllowHTTP); err != nil {
+		v.FailWith(err, "")
+		return
 	}
+	r.def.Source.BaseURL = strings.TrimRight(text, "/")
 }
 
 // LoadZone returns the time zone of an IANA name, such as Europe/Berlin. The error is of a name

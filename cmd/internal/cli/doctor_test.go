@@ -143,7 +143,7 @@ func serviceFaults() []fault {
 		{"unknown account", func(p *patient) { p.edit("account: acme", "account: acmee") }, "account", "acmee", upkeep.Failed, console.ExitNoInput, "check the account"},
 		{"unknown form", func(p *patient) { p.edit("[form1]", "[form1, from1]") }, "forms", "from1", upkeep.Failed, console.ExitNoInput, "check the form's directory"},
 		{"no form matches", func(p *patient) { p.edit("[form1]", `["survey-*"]`) }, "forms", "", upkeep.Failed, console.ExitNoInput, "formetl forms"},
-		{"no service", func(p *patient) { p.edit(p.url, "http://127.0.0.1:1") }, "service", "", upkeep.Failed, console.ExitTemporary, "check that the service is there"},
+		{"no service", func(p *patient) { p.edit(p.url, "http://127.0.0.1:1") }, "service", "", upkeep.Failed, console.ExitTemporary, "whether the service is up"},
 		{"another web site", func(p *patient) { p.edit(p.url, newCrooked(p.T)+"/html") }, "service", "", upkeep.Failed, console.ExitConfig, "the service's own address"},
 		{"busy", func(p *patient) { p.service.SetFaults("busy=1") }, "service", "", upkeep.Failed, console.ExitTemporary, "later"},
 		{"zone an hour too far west", func(p *patient) { p.edit("America/Chicago", "America/Denver") }, "zone", "form1", upkeep.Failed, console.ExitConfig, "source.timezone"},

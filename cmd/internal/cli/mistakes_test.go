@@ -141,6 +141,7 @@ func mistakes() []mistake {
 		{args: "export --form form1 --timezone Chicago"},
 		{args: "export --form form1 --base-url acme.example.com"},
 		{args: "export --form form1 --base-url http://acme.example.com"},
+		{args: "export --form form1 --base-url https://acme.example.com/api/v2"},
 		{args: "export --form form1 --api-key-file none.key"},
 		{args: "export --form form1 --log-format xml"},
 		{args: "export --form form1 --log-level loud"},
