@@ -51,13 +51,13 @@ func TestCodebookPlaces(t *testing.T) {
 func TestCodebookConflicts(t *testing.T) {
 	for _, c := range []struct{ load, want string }{
 		{"[{path: out/f.csv}, {path: out/f.parquet}, {path: out/f/, format: parquet}]", ""}, // they share one
-		{"[{path: out/f.csv}, {path: out/f.schema.json}]", "load[0].path on line 8 would be written over or into each other; give each"},
-		{"[{path: out/f.codebook.csv}, {path: out/f/, format: csv}]", "load[0].path on line 8 would be written over or into"},
-		{"[{path: out/f.csv}, {path: out/f.schema.json/, format: csv}]", "would be written over or into each other"},
+		{"[{path: out/f.csv}, {path: out/f.schema.json}]", "load[0].path on line 8 would overwrite each other; give each"},
+		{"[{path: out/f.codebook.csv}, {path: out/f/, format: csv}]", "load[0].path on line 8 would overwrite each other"},
+		{"[{path: out/f.csv}, {path: out/f.schema.json/, format: csv}]", "would overwrite each other"},
 		{"[{path: out/f.csv, codebook: false}, {path: out/f.schema.json}]", ""},
 		{"[{path: out/f.csv, codebook: true}, {path: x/f.schema.json}]", ""},
-		{"[{path: 's3://b/f/', format: csv}, {path: 's3://b/f.codebook.csv'}]", "would be written over or into each other"},
-		{"[{path: 'out/{form}.csv'}, {path: out/form1.codebook.csv}]", "would be written over or into each other"},
+		{"[{path: 's3://b/f/', format: csv}, {path: 's3://b/f.codebook.csv'}]", "would overwrite each other"},
+		{"[{path: 'out/{form}.csv'}, {path: out/form1.codebook.csv}]", "would overwrite each other"},
 		{"[{path: out/f.csv, codebook: no-thanks}]", "true or false is expected"},
 	} {
 		text := strings.Replace(minimal, "load:\n  - path: out.csv", "load: "+c.load, 1)

@@ -19,32 +19,32 @@ func (r *reader) checkOutputs(names value) {
 	several := len(r.def.Forms) > 1 || r.def.ListsForms()
 	for _, out := range r.outputs {
 		if several && !strings.Contains(out.Path, "{form}") {
-			out.at.Fail("put {form} into the path", "`forms` has a glob or more than one entry, so several forms would be written to one place")
+			out.at.Fail("put {form} into the path", "several forms would be written to this one path")
 		}
 		if r.def.Extract.Incremental && !out.Dataset() {
-			out.at.Fail("end the path with a slash for a dataset, or write mode: full", "mode: incremental adds to what is there, and a single file holds exactly its run's range")
+			out.at.Fail("end the path with a slash to write a dataset, or write mode: full", "mode: incremental needs a dataset, and this path is a single file")
 		}
 		r.checkTable(out)
 		if out.Partition != PartitionNone && out.Database == nil && r.def.Schema != nil && slices.ContainsFunc(r.def.Schema.Columns, likeFolder) {
-			out.given["partition"].Fail("give the column another name, or leave partition out",
-				"the schema has a column %s, and so have the folders dt=...: readers would show the folder's in its place", schemas.PartitionKey)
+			out.given["partition"].Fail("rename the column, or leave partition out",
+				"the schema has a column %s, and the partition's folders dt=... have that name too: readers would show the folder's value in place of the column's", schemas.PartitionKey)
 		}
 	}
 	if r.def.Files != nil && several && !strings.Contains(r.def.Files.Path, "{form}") {
-		r.files.at.Fail("put {form} into the path", "`forms` has a glob or more than one entry, and the results of two forms may have the same id")
+		r.files.at.Fail("put {form} into the path", "several forms would store their files in this one folder, and results of two forms may have the same id")
 	}
 	if r.def.Names == schemas.ByHeading && r.def.Schema == nil && r.schemaFile == "" && slices.ContainsFunc(r.outputs, func(out placedOutput) bool { return out.Database != nil }) {
-		names.Fail("write names: label", "names: heading gives columns names of up to %d bytes, and those of a table have at most %d", schemas.MaxHeading, schemas.MaxName)
+		names.Fail("write names: label", "names: heading makes column names of up to %d bytes, and a table takes at most %d", schemas.MaxHeading, schemas.MaxName)
 	}
 	if err := r.def.Explode(); err != nil {
-		r.outputs[0].at.FailWith(err, "mend the schema")
+		r.outputs[0].at.FailWith(err, "fix the schema")
 	}
 	protected := func(c schemas.Column) bool { return c.PII.Kind != schemas.PIINone }
 	if s := r.def.Schema; s != nil && s.Unknown == schemas.UnknownAdd && slices.ContainsFunc(s.Columns, protected) {
-		r.schema.Warn("write unknown: ignore or unknown: fail into the schema", "columns have pii rules, and unknown: add writes new items without one")
+		r.schema.Warn("write unknown: ignore or unknown: fail in the schema", "columns have pii rules, but unknown: add writes new items without such a rule")
 	}
 	if s := r.def.Schema; s != nil && r.def.Files != nil && s.Unknown != schemas.UnknownAdd && s.Find(schemas.Source{Kind: schemas.FromMeta, ID: "date_update"}) < 0 {
-		r.schema.Warn(`write a column from "meta:date_update", of the type timestamp`, "no column tells when a result last changed, so that a file whose place another one of the same name took is not fetched again")
+		r.schema.Warn(`add {name: updated, from: "meta:date_update", type: timestamp} to the schema's columns`, "no column tells when a result last changed, so a file that was replaced by another of the same name is not fetched again")
 	}
 	for _, out := range slices.Clone(r.outputs) {
 		// A problem with a child output is reported at its parent.
@@ -64,11 +64,11 @@ func (r *reader) checkPlaces() {
 	note := func(out placedOutput) string { // a child output does not stand in the definition's file
 		switch {
 		case out.HasFileRows():
-			return fmt.Sprintf("; %s lists the uploaded files", Quote(out.Path))
+			return fmt.Sprintf("; %s is the list of uploaded files", Quote(out.Path))
 		case !out.Exploded():
 			return ""
 		}
-		return fmt.Sprintf("; %s is the child output of the list from %s (explode: true)", Quote(out.Path), out.Explode)
+		return fmt.Sprintf("; %s holds the values of the list %s (explode: true)", Quote(out.Path), out.Explode)
 	}
 	reported := map[[2]int]bool{} // by both lines: if two outputs collide, so do their children
 	places := r.def.Places(append([]string{"{form}"}, r.def.Forms...), r.o.Formats, "{run_id}")
@@ -85,8 +85,8 @@ func (r *reader) checkPlaces() {
 			return
 		}
 		reported[lines] = true
-		second.at.Fail("give each a path of its own, side by side; where a codebook is in the way, write codebook: false",
-			"this output and %s on line %d would be written over or into each other%s%s", first.at.path, first.at.Line(), note(first), note(second))
+		second.at.Fail("give each its own path, neither inside the other; if a codebook is in the way, write codebook: false",
+			"this output and %s on line %d would overwrite each other%s%s", first.at.path, first.at.Line(), note(first), note(second))
 	})
 }
 

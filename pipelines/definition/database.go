@@ -62,11 +62,11 @@ func (r *reader) readTable(e value, out *placedOutput, partition field) {
 	db := Database{}
 	out.given = e.Section(
 		optional("database", nil), required("dsn", nil), required("table", nil), partition,
-		optional("control_schema", intoParsed(&db.Control, parseControl, "write a schema's name, such as formetl")),
+		optional("control_schema", intoParsed(&db.Control, parseControl, "write the name of a database schema, such as formetl")),
 		optional("adopt", intoBoolean(&db.Adopt)),
 		optional("soft_delete", intoBoolean(&db.SoftDelete)),
 		optional("audit", intoBoolean(&db.Audit)),
-		optional("after", intoParsed(&db.After, r.readAfter, "name a file with SQL")),
+		optional("after", intoParsed(&db.After, r.readAfter, "write the path of a file with SQL")),
 	)
 	out.NoCodebook = true // no codebook file can lie beside a table
 	kind, ok := pick(out.given["database"], r.o.Databases, func(k DatabaseKind) string { return k.Name })
@@ -83,7 +83,7 @@ func (r *reader) readTable(e value, out *placedOutput, partition field) {
 
 func parseControl(text string) (string, error) {
 	if text == "" || strings.ContainsAny(text, "{}.") {
-		return "", errors.New("this is not the name of a schema")
+		return "", errors.New("this is not the name of a database schema")
 	}
 	return text, nil
 }
@@ -115,9 +115,9 @@ func parseTable(v value, defaultSchema string) (string, bool) {
 	case schema == "" || name == "":
 		v.Fail("write schema.table, such as forms.feedback", "%s is not the name of a table", Quote(text))
 	case strings.ContainsAny(schema, "{}"):
-		v.Fail("write the schema's name itself, such as forms.{form}", "a placeholder stands in the name of the schema")
+		v.Fail("put it into the table's name, such as forms.{form}", "the schema's name has a placeholder")
 	case strings.ContainsAny(text, `/\`) || strings.ContainsFunc(text, func(c rune) bool { return c < ' ' || c == 0x7f }):
-		v.Fail("choose another name", "the name of a table cannot hold a slash, a backslash or a control character here")
+		v.Fail("choose another name", "a table's name cannot contain a slash, a backslash or a control character")
 	default:
 		return schema + "." + name, true
 	}
@@ -144,7 +144,7 @@ func (r *reader) readDSN(v value, kind DatabaseKind, into *Database) (address st
 		v.Fail(dsnRemedy, "the connection string is missing")
 		return "", false
 	case writtenPassword.MatchString(inSecret.ReplaceAllString(text, "\x01")):
-		v.Fail(dsnRemedy+"; a password that has been in a file should be replaced", "a password never stands in a definition")
+		v.Fail(dsnRemedy+"; then change the password, because it has been in a file", "the definition contains a password")
 		return "", false
 	}
 	whole, unknown, failed := inSecret.FindString(text) == text, false, false
@@ -179,7 +179,7 @@ func (r *reader) readDSN(v value, kind DatabaseKind, into *Database) (address st
 	}
 	address, err := kind.Address(dsn)
 	if err != nil {
-		v.Fail("correct what the reference leads to", "%v", err)
+		v.Fail("correct the connection string", "%v", err)
 		return "", false
 	}
 	into.DSN = ConnectionString{transport.NewSecret(dsn), dsn}
@@ -209,16 +209,16 @@ func (r *reader) checkTable(out placedOutput) {
 		err = cmp.Or(err, kind.CheckNames(path.Base(out.Path)+"__"+c.Name, nil))
 	}
 	if err != nil {
-		out.at.FailWith(err, "mend the schema")
+		out.at.FailWith(err, "fix the schema")
 	}
 	if r.def.Files != nil && slices.ContainsFunc(r.def.exploded(), func(c schemas.Column) bool { return c.Name == load.FilesTable }) {
-		out.at.Fail("give the column another name", "the exploded column %s and the list of uploaded files would have one table", load.FilesTable)
+		out.at.Fail("rename the column", "the exploded column %s and the list of uploaded files would get the same table", load.FilesTable)
 	}
 	if !slices.ContainsFunc(r.def.Schema.Columns, func(c schemas.Column) bool {
 		return c.From.Kind == schemas.FromResultID && c.Type.Kind == schemas.Int64 && c.PII.Kind == schemas.PIINone
 	}) {
 		out.at.Fail("add {name: id, from: result_id, type: int64} to the schema's columns",
-			"a table needs a column with the result's id, by which a run finds the rows that it changes")
+			"a table needs a column with the result id, so that a run finds the rows to change")
 	}
 }
 

@@ -33,10 +33,10 @@ func (r *reader) readExtract(v value) {
 	w := span.In(cmp.Or(r.def.Source.Zone, time.UTC), r.o.Now())
 	x.From, x.To = w.From, w.To
 	if now := load.Wall(r.o.Now().In(cmp.Or(r.def.Source.Zone, time.UTC))).Time; x.Incremental && !x.To.IsZero() && x.To.Before(now) && span.To(now.AddDate(1, 0, 0)).Equal(x.To) {
-		values["to"].Warn("leave `to` out", "it has passed, so that incremental runs find nothing new")
+		values["to"].Warn("leave `to` out", "this time has passed, so incremental runs find nothing new")
 	}
 	if !x.From.IsZero() && !x.To.IsZero() && !x.To.After(x.From) {
-		values["to"].Fail("write a later `to`; it is exclusive: the day after the last day that is wanted",
+		values["to"].Fail("write a later `to`: the day after the last day that you want",
 			"the range is empty: `to` (%s) is not after `from` (%s)", x.To.Format(extract.WireTime), x.From.Format(extract.WireTime))
 	}
 }
@@ -54,7 +54,7 @@ func readSearch(v value, s *extract.Search) {
 				id := [2]string{string(c.Operator), c.Column}
 				if first, twice := seen[id]; twice {
 					e.Fail("keep one of them, or use another operator",
-						"the search asks %s of column %s twice, first on line %d: the service takes one search parameter per search type and id (specification 4.5, rule 2)", c.Operator, Quote(c.Column), first.Line())
+						"the search uses %s on column %s twice, first on line %d, and the service takes each operator only once per column", c.Operator, Quote(c.Column), first.Line())
 					continue
 				}
 				seen[id] = e
@@ -77,15 +77,15 @@ func readCriterion(v value) (c extract.Criterion, ok bool) {
 			}
 			on, read := v.Boolean()
 			if ok = on; read && !on {
-				v.Fail("write "+string(op)+": true, or use "+string(opposite[op])+": true", "the operator is either there or not; false says nothing")
+				v.Fail("write "+string(op)+": true, or use "+string(opposite[op])+": true", "false has no meaning here")
 			}
 		}))
 	}
 	values := v.Section(fields...)
 	delete(values, "column") // so that values holds the operators alone
 	if values != nil && len(values) != 1 {
-		v.Fail("write one of equals, contains, begins, ends, empty, not_empty; several conditions are several entries",
-			"a condition has exactly one operator, this has %d", len(values))
+		v.Fail("write one of equals, contains, begins, ends, empty, not_empty; for several conditions write several entries",
+			"a condition has one operator, and this one has %d", len(values))
 		ok = false
 	}
 	return c, ok && c.Column != ""

@@ -77,9 +77,9 @@ func (r *reader) readFiles(v value) {
 	case !strings.HasSuffix(place.Path, "/"):
 		place.at.Fail("end the path with a slash", "uploaded files are stored in a folder")
 	case place.Path == "/":
-		place.at.Fail("write a folder of its own, such as files/", "uploaded files are not stored in the root folder")
+		place.at.Fail("write a folder of its own, such as files/", "uploaded files cannot be stored in the root folder")
 	case strings.Contains(place.Path, "{run_id}"):
-		place.at.Fail("write a path without {run_id}", "each file is fetched once, so that every run has to find it in its place")
+		place.at.Fail("write a path without {run_id}", "each file is fetched only once, so its path must be the same in every run")
 	default:
 		f.Path, r.def.Files, r.files = place.Path, f, place
 	}
@@ -88,7 +88,7 @@ func (r *reader) readFiles(v value) {
 // ParseHost reads the name of a host, or host:port, from which files may come.
 func ParseHost(text string) (string, error) {
 	if u, err := url.Parse("https://" + text); err != nil || u.Host != text || u.Hostname() == "" || strings.ContainsAny(text, "*/@?#") {
-		return "", fmt.Errorf("%s is not a host; write its name, such as files.example.com", Quote(text))
+		return "", fmt.Errorf("%s is not the name of a host; write one such as files.example.com", Quote(text))
 	}
 	return text, nil
 }

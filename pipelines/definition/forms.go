@@ -65,7 +65,7 @@ func (r *reader) checkForms() {
 	slices.SortStableFunc(r.entries, func(a, b formEntry) int { return cmp.Compare(exactness(b), exactness(a)) })
 	shared := slices.DeleteFunc(slices.Clone(r.def.Forms), func(form string) bool { return r.chosen(form, "schema").given != nil })
 	if r.def.Schema != nil && (len(shared) > 1 || slices.ContainsFunc(shared, IsGlob)) {
-		r.schema.Warn("write schema: schemas/{form}.yaml, or forms: [{name: "+shared[0]+", schema: …}]", "several forms have this one schema, and the items of each have ids of their own")
+		r.schema.Warn("write schema: schemas/{form}.yaml, or forms: [{name: "+shared[0]+", schema: …}]", "several forms share this schema, but each form has its own item ids")
 	}
 }
 
@@ -79,7 +79,7 @@ func (r *reader) chosen(form, key string) (chosen formEntry) {
 		case chosen.given == nil:
 			chosen = e
 		case exactness(chosen) == exactness(e):
-			v.Fail("give the form an entry by its name", "%s and %s on line %d mean it equally", Quote(e.form), Quote(chosen.form), chosen.given[key].Line())
+			v.Fail("add an entry with the form's full name", "%s and %s on line %d both match, and neither is more exact", Quote(e.form), Quote(chosen.form), chosen.given[key].Line())
 		}
 	}
 	return chosen
@@ -151,7 +151,7 @@ func (r *reader) loadFor(form, file string) (*schemas.Schema, error) {
 	for _, name := range slices.Sorted(maps.Keys(r.o.Variables)) {
 		infers.Given = append(infers.Given, "--var", name+"="+r.o.Variables[name])
 	}
-	return nil, &Fault{Code: 78, Text: fmt.Sprintf("the schema file %s of form %s is not there; `%s` writes it",
+	return nil, &Fault{Code: 78, Text: fmt.Sprintf("the schema file %s of form %s does not exist; create it with `%s`",
 		file, form, infers.Command("schema infer", "--form", ShellWord(form), "-o", ShellWord(file)))}
 }
 

@@ -22,7 +22,7 @@ func TestFor(t *testing.T) {
 	for _, c := range []struct{ schema, forms, form, name, from, children, problem string }{
 		{"s/{form}.yaml", entries, "a", "a", "", "out/a__colours.csv", ""},
 		{"s/{form}.yaml", entries, "b", "b", "", "", ""},
-		{"s/{form}.yaml", entries, "s-1", "", "", "", "of form s-1 is not there; `formetl schema infer p.yaml --form s-1 -o " + dir + "/s/s-1.yaml` writes it"},
+		{"s/{form}.yaml", entries, "s-1", "", "", "", "of form s-1 does not exist; create it with `formetl schema infer p.yaml --form s-1 -o " + dir + "/s/s-1.yaml`"},
 		{"s/{form}.yaml", entries, "../sub/s", "", "", "", `the form "../sub/s" cannot be used in a path`},
 		{"s/{form}.yaml", entries, "bad", "", "", "", "s/bad.yaml:3:39: columns[0].type: "},
 		{"s/{form}.yaml", entries, "tan", "b", "2026-01-02", "", ""},
@@ -30,8 +30,8 @@ func TestFor(t *testing.T) {
 		{"s/{form}.yaml", entries, "tin", "a", "2026-01-03", "out/tin__colours.csv", ""},
 		{"s/a.yaml", "[a, {name: b, schema: s/b.yaml}]", "a", "a", "", "out/a__colours.csv", ""},
 		{"s/a.yaml", "[a, {name: b, schema: s/b.yaml}]", "b", "b", "", "", ""},
-		{"s/b.yaml", "[{name: 'ab*', schema: s/a.yaml}, {name: '*cd', schema: s/b.yaml}]", "abcd", "", "", "", `p.yaml:7:64: forms[1].schema: form abcd: "*cd" and "ab*" on line 7 mean it equally`},
-		{"s/b.yaml", "[{name: b, schema: s/lists.yaml}]", "b", "", "", "", "p.yaml:10:11: load[0].path: form b: this output and load[1].path on line 11 would be written over"},
+		{"s/b.yaml", "[{name: 'ab*', schema: s/a.yaml}, {name: '*cd', schema: s/b.yaml}]", "abcd", "", "", "", `p.yaml:7:64: forms[1].schema: form abcd: "*cd" and "ab*" on line 7 both match, and neither is more exact`},
+		{"s/b.yaml", "[{name: b, schema: s/lists.yaml}]", "b", "", "", "", "p.yaml:10:11: load[0].path: form b: this output and load[1].path on line 11 would overwrite each other"},
 	} {
 		t.Run(c.form+" of "+c.schema, func(t *testing.T) {
 			t.Chdir(dir)
@@ -89,7 +89,7 @@ func TestKnownForms(t *testing.T) {
 	if known := d.KnownForms(); !slices.Equal(known, []string{"a", "gone", "x-1"}) {
 		t.Errorf("%v are known", known)
 	}
-	if _, err := d.CheckForms(d.KnownForms()); err == nil || strings.Count(err.Error(), "\n") != 0 || !strings.Contains(err.Error(), "form gone is not there") {
+	if _, err := d.CheckForms(d.KnownForms()); err == nil || strings.Count(err.Error(), "\n") != 0 || !strings.Contains(err.Error(), "form gone does not exist") {
 		t.Errorf("%v", err)
 	}
 }
@@ -101,19 +101,19 @@ func TestWarnings(t *testing.T) {
 	write(t, filepath.Join(dir, "s", "form1.yaml"), ownColumns+"  - {name: mail, from: \"item:1\", type: string, pii: drop}\n")
 	const several = "load:\n  - path: '{form}.csv'\n"
 	for _, c := range []struct{ old, new, want string }{
-		{"forms: [form1]\nload:\n  - path: out.csv\n", "forms: [form1, form2]\nschema: {name: s}\n" + several, "8:1: schema: several forms have this one schema"},
-		{"forms: [form1]\nload:\n  - path: out.csv\n", "forms: ['*']\ncolumns: [{name: id, from: result_id, type: int64}]\n" + several, "8:1: columns: several forms have this one schema"},
+		{"forms: [form1]\nload:\n  - path: out.csv\n", "forms: [form1, form2]\nschema: {name: s}\n" + several, "8:1: schema: several forms share this schema"},
+		{"forms: [form1]\nload:\n  - path: out.csv\n", "forms: ['*']\ncolumns: [{name: id, from: result_id, type: int64}]\n" + several, "8:1: columns: several forms share this schema"},
 		{"forms: [form1]\nload:\n  - path: out.csv\n", "forms: [form1, {name: form2, schema: s/form2.yaml}]\nschema: {name: s}\n" + several, ""},
-		{"forms: [form1]\n", "forms: [form1]\nschema: s/form1.yaml\n", "8:9: schema: columns have pii rules, and unknown: add writes new items without one"},
+		{"forms: [form1]\n", "forms: [form1]\nschema: s/form1.yaml\n", "8:9: schema: columns have pii rules, but unknown: add writes new items without such a rule"},
 		{"forms: [form1]\n", "forms: [form1]\nschema: s/{form}.yaml\n", "8:9: schema: form form1: columns have pii rules"},
 		{"forms: [form1]\n", "forms: [form1]\nschema: {unknown: ignore, columns: [{name: mail, from: 'item:1', type: string, pii: redact}]}\n", ""},
 		{"forms: [form1]\n", "forms: [form1]\nfiles: {path: f/}\nschema: {unknown: ignore, columns: [{name: id, from: result_id, type: int64}]}\n", "9:1: schema: no column tells when a result last changed"},
 		{"forms: [form1]\n", "forms: [form1]\nfiles: {path: f/}\nschema: {name: s, columns: [{name: id, from: result_id, type: int64}]}\n", ""},
-		{"load:\n  - path: out.csv\n", "extract: {mode: incremental, to: 2026-01-01}\nload: [{path: lake/, format: csv}]\n", "8:34: extract.to: it has passed"},
+		{"load:\n  - path: out.csv\n", "extract: {mode: incremental, to: 2026-01-01}\nload: [{path: lake/, format: csv}]\n", "8:34: extract.to: this time has passed"},
 		{"load:\n  - path: out.csv\n", "extract: {mode: incremental, to: -7d}\nload: [{path: lake/, format: csv}]\n", ""},
 		{"load:", "extract: {to: 2026-01-01}\nload:", ""},
-		{"path: out.csv", "{path: out, format: csv}", "9:12: load[0].path: the file's name does not end as those of the format csv do, by which programs know them; let the path end with .csv"},
-		{"path: out.csv", "{path: out.csv.old, format: csv}", "9:12: load[0].path: the file's name does not end"},
+		{"path: out.csv", "{path: out, format: csv}", "9:12: load[0].path: other programs may not recognize the file, because names of csv files end with .csv; end the path with .csv"},
+		{"path: out.csv", "{path: out.csv.old, format: csv}", "9:12: load[0].path: other programs may not recognize the file"},
 		{"path: out.csv", "{path: out.txt, format: csv}", ""},
 		{"path: out.csv", "{path: lake/, format: csv}", ""},
 	} {

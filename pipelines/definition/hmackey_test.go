@@ -46,7 +46,7 @@ func TestHMACKeyReferences(t *testing.T) {
 		"hmac_key: ${file:keys/none}":                                     "x.yaml:3:11: hmac_key: the file " + filepath.Join(dir, "keys", "none") + " cannot be read",
 		"hmac_key: ${file:keys/short}":                                    "has 7 bytes",
 		"hmac_key: " + hmacCanary:                                         "x.yaml:3:11: hmac_key: the value is not a reference",
-		"hmac_key: ${env:a b}":                                            "names no environment variable",
+		"hmac_key: ${env:a b}":                                            "no valid name of an environment variable",
 		"hmac_key: ${env:FORMETL_HMAC_KEY}\nempty: " + hmacCanary:         "empty",
 		"hmac_key: ${env:FORMETL_HMAC_KEY}\n\"" + hmacCanary + "\": true": "is not known",
 	} {

@@ -65,7 +65,7 @@ func Load(file string, o LoadOptions) (*Definition, error) {
 		return nil, err
 	}
 	if !isDefinition(root) && isSchema(root) {
-		return nil, doc.WrongFile("this is a schema file, not a definition", "give the definition that names it under schema:; `formetl validate` checks a schema file by itself")
+		return nil, doc.WrongFile("this is a schema file, not a definition", "give the definition that uses it; to check the schema file alone, run `formetl validate "+ShellWord(doc.file)+"`")
 	}
 	return decode(doc, root, o)
 }
@@ -83,7 +83,7 @@ func Parse(file string, data []byte, o LoadOptions) (*Definition, error) {
 func decode(doc *document, root value, o LoadOptions) (*Definition, error) {
 	folder, err := filepath.Abs(filepath.Dir(doc.file))
 	if err != nil {
-		return nil, fmt.Errorf("find the folder of %s: %w", doc.file, err)
+		return nil, fmt.Errorf("the folder of %s cannot be found: %w", doc.file, err)
 	}
 	now := time.Now()
 	if o.Now != nil {
@@ -174,7 +174,7 @@ func (r *reader) root(v value) {
 // readVersion reads the version of a definition or schema file, which must be 1.
 func readVersion(v value) {
 	if s, ok := v.Scalar(); !ok || s != "1" {
-		v.Fail("write version: 1", "the only version that this program knows is 1")
+		v.Fail("write version: 1", "formetl knows version 1 only")
 	}
 }
 
@@ -217,9 +217,9 @@ func readForms(v value, nameOf func(value) (value, bool)) []string {
 		case glob && badGlob != nil:
 			e.Fail("close every [ with a ], or put a \\ before it", "%s is not a valid glob", Quote(form))
 		case glob && strings.Contains(form, "/"):
-			e.Fail("write a glob for form directories, as `formetl forms` lists them", "%s matches no form: no form's name holds a slash", Quote(form))
+			e.Fail("leave out the slash, and what is before it", "%s matches no form, because a form's name has no slash", Quote(form))
 		case !glob && badName != "":
-			e.Fail("write the form's directory, as `formetl forms` lists it", "%s cannot be a form: it %s", Quote(form), badName)
+			e.Fail("write the form's name; `formetl forms --base-url URL --account ACCOUNT` lists them", "%s cannot be a form's name: it %s", Quote(form), badName)
 		default:
 			forms = append(forms, form)
 		}

@@ -105,13 +105,13 @@ func (r *reader) parseAddress(scheme, rest string) (string, error) {
 	bucket, key, _ := strings.Cut(rest, "/")
 	switch {
 	case !slices.Contains(r.o.Schemes, scheme):
-		return "", fmt.Errorf("nothing is written to %s://; write a local path without a scheme, or one that begins with %s://", scheme, strings.Join(r.o.Schemes, ":// or "))
+		return "", fmt.Errorf("formetl cannot write to %s://; write a local path, or one that begins with %s://", scheme, strings.Join(r.o.Schemes, ":// or "))
 	case bucket == "" || strings.ContainsAny(bucket, "{}@:?#"):
-		return "", fmt.Errorf("the path names no bucket, or one that cannot be; write %s://bucket/path", scheme)
+		return "", fmt.Errorf("the path has no valid bucket name; write %s://bucket/path", scheme)
 	case key == "":
 		return "", fmt.Errorf("the path has nothing after the bucket; write %s://bucket/file.csv for a file or %[1]s://bucket/folder/ for a dataset", scheme)
 	case path.Clean("/"+key) != strings.TrimSuffix("/"+key, "/"):
-		return "", errors.New("the path is not in its shortest form; write the path without empty parts, . and ..") //nolint:revive,staticcheck // the text ends with the name of a folder
+		return "", errors.New("the path has empty parts, . or .. in it; write it without them")
 	}
 	return scheme + "://" + rest, nil
 }
@@ -130,11 +130,11 @@ func checkBraces(v value, text string) bool {
 			continue
 		}
 		good = false
-		remedy := "only {form}, {pipeline}, {account} and {run_id} are replaced"
-		v.Fail(cmp.Or(plain.Suggest(m[0], braced), remedy), "nothing is known to replace %s with", Quote(m[0]))
+		remedy := "the placeholders are {form}, {pipeline}, {account} and {run_id}"
+		v.Fail(cmp.Or(plain.Suggest(m[0], braced), remedy), "%s is not a placeholder", Quote(m[0]))
 	}
 	if good && strings.ContainsAny(bracedShape.ReplaceAllString(text, ""), "{}") {
-		v.Fail("write a placeholder whole, such as {form}", "the path has a brace without its partner")
+		v.Fail("write both braces, such as {form}", "the path has an opening or closing brace alone")
 		return false
 	}
 	return good
@@ -158,7 +158,7 @@ func (r *reader) readFormat(out *placedOutput) *load.Format {
 		v.Fail("add format: parquet, or another format", "a dataset (a path that ends with a slash) needs a format")
 		return nil
 	case out.Dataset() && f.FileOnly:
-		format.Fail("use ndjson, csv or parquet for a dataset, or write a path without the slash at its end", "%s is for single files only: it cannot be divided into parts that are read together", f.Name)
+		format.Fail("use ndjson, csv or parquet for a dataset, or write a path without the slash at its end", "the format %s is for single files only", f.Name)
 		return nil
 	case out.Dataset():
 		return f
@@ -167,20 +167,20 @@ func (r *reader) readFormat(out *placedOutput) *load.Format {
 		for _, f := range r.o.Formats {
 			names = append(names, f.Name)
 		}
-		v.Fail("add format: with one of "+strings.Join(names, ", ")+", or end the path with a slash for a dataset", "the file's extension names no format")
+		v.Fail("add format: with one of "+strings.Join(names, ", ")+", or end the path with a slash for a dataset", "the file's extension does not tell its format")
 		return nil
 	case f == nil:
 		f = byName
 	case byName != nil && byName.Name != f.Name:
-		format.Fail("write format: "+byName.Name+", or let the path end with "+f.Extension, "the path ends with %s, the format is %s", byName.Extension, f.Name)
+		format.Fail("write format: "+byName.Name+", or end the path with "+f.Extension, "the path ends with %s, but the format is %s", byName.Extension, f.Name)
 		return nil
 	}
 	inside := func(f load.Format) bool { return strings.Contains(path.Base(strings.ToLower(out.Path)), f.Extension) }
 	if byName == nil && (path.Ext(out.Path) == "" || slices.ContainsFunc(r.o.Formats, inside)) {
-		v.Warn("let the path end with "+f.Extension, "the file's name does not end as those of the format %s do, by which programs know them", f.Name)
+		v.Warn("end the path with "+f.Extension, "other programs may not recognize the file, because names of %s files end with %s", f.Name, f.Extension)
 	}
 	if codec != "" && !f.Text {
-		v.Fail("let the path end with "+f.Extension+" and set compression:", "the format %s is compressed inside, not around", f.Name)
+		v.Fail("end the path with "+f.Extension+", and write compression: "+codec, "a %s file is compressed inside, so its name does not tell how", f.Name)
 		return nil
 	}
 	out.Compression = codec
@@ -205,7 +205,7 @@ func (out *placedOutput) readCompression(f *load.Format) {
 	}
 	codec, ok := v.OneOf(f.Compressions()...)
 	if around := cmp.Or(out.Compression, load.CodecNone); ok && f.Text && !out.Dataset() && codec != around {
-		v.Fail("let the path end with "+f.Extension+load.CompressionExtension(codec)+", or leave compression out", "a file's name tells its compression: %s by the path, %s here", around, codec)
+		v.Fail("end the path with "+f.Extension+load.CompressionExtension(codec)+", or leave compression out", "the compression is %s by the file's name, and %s here", around, codec)
 	} else if ok {
 		out.Compression = codec
 	}
@@ -282,10 +282,10 @@ func (o Output) child(c schemas.Column) (Output, error) {
 	}
 	problem := noPathName(c.Name)
 	if problem == "" && strings.ContainsAny(c.Name, "{}") {
-		problem = "holds a brace"
+		problem = "contains a brace"
 	}
 	if problem != "" {
-		return o, Unsupported(fmt.Sprintf("explode: true for a column whose name %s cannot be part of a path (it %s)", Quote(c.Name), problem), "rename the column, or leave explode out")
+		return o, Unsupported(fmt.Sprintf("explode: true for the column %s, which cannot be part of a path (its name %s),", Quote(c.Name), problem), "rename the column, or leave explode out")
 	}
 	o.Path, o.Explode = ChildPath(o.Path, c.Name), c.From
 	o.NoCodebook = true // the main output's codebook describes the list

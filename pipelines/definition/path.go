@@ -77,15 +77,15 @@ func noPathName(name string) string {
 	case strings.HasPrefix(name, "."):
 		return "begins with a dot"
 	case strings.ContainsAny(name, `/\`):
-		return "holds a slash or backslash"
+		return "contains a slash or backslash"
 	case strings.ContainsRune(name, ':'):
-		return "holds a colon"
+		return "contains a colon"
 	case strings.TrimSpace(name) != name:
-		return "begins or ends with a blank"
+		return "begins or ends with a space"
 	case strings.HasSuffix(name, "."):
 		return "ends with a dot"
 	case strings.ContainsFunc(name, plain.Unsafe):
-		return "holds a control character, or one that sets the direction of text"
+		return "contains a control character, or one that changes the direction of text"
 	}
 	return ""
 }
@@ -102,10 +102,10 @@ var (
 // $HOME, and for a path that looks like an address. The error says what to write instead.
 func CheckLocal(path string) error {
 	if word := shellWord.FindString(path); word != "" {
-		return fmt.Errorf("%s is replaced by a shell alone; write the path in full, or ${env:NAME} in a definition", word)
+		return fmt.Errorf("%s works only in a shell; write the path in full, or ${env:NAME} in a definition", word)
 	}
 	if begin := schemeLike.FindString(path); begin != "" {
-		return fmt.Errorf("what begins with %s is no local path; write one without a scheme, or s3://bucket/path where a bucket may stand", begin)
+		return fmt.Errorf("a path that begins with %s is not a local path; write a local path, or s3://bucket/path if a bucket is possible here", begin)
 	}
 	return nil
 }

@@ -63,7 +63,7 @@ func ParseThrough(s string) (Bound, error) {
 func parseBound(s string) (b Bound, isDay bool, err error) {
 	back := backShape.FindStringSubmatch(s)
 	if back == nil && strings.HasPrefix(s, "-") {
-		return nil, false, fmt.Errorf("%s is no length of time before now; write a number with m, h, d, w, mo or y, such as -90d", Quote(s))
+		return nil, false, fmt.Errorf("%s is not a length of time before now; write a number with m, h, d, w, mo or y, such as -90d", Quote(s))
 	}
 	if back == nil {
 		t, err := ParseWallTime(s)
@@ -103,7 +103,7 @@ func ParseLast(s string) (Range, error) {
 		}, nil
 	}
 	if !backShape.MatchString("-" + s) {
-		return Range{}, fmt.Errorf("%s is no span of time; write %s, or a length such as 7d, 12h or 3mo", Quote(s), unitNames())
+		return Range{}, fmt.Errorf("%s is not a length of time; write %s, or a length such as 7d, 12h or 3mo", Quote(s), unitNames())
 	}
 	from, err := ParseBound("-" + s)
 	return Range{From: from}, err
@@ -113,7 +113,7 @@ func ParseLast(s string) (Range, error) {
 func ParseThis(s string) (Range, error) {
 	unit, ok := units[s]
 	if !ok {
-		return Range{}, fmt.Errorf("%s is no unit of the calendar; write %s", Quote(s), unitNames())
+		return Range{}, fmt.Errorf("%s is not a unit of the calendar; write one of %s", Quote(s), unitNames())
 	}
 	return Range{From: unit.Start}, nil
 }

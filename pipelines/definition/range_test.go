@@ -24,15 +24,15 @@ func TestRangesBeforeNow(t *testing.T) {
 		{ParseLast, "1mo", "2026-03-31 10:00:00", "2026-02-28", "", ""},
 		{ParseLast, "1y", "2024-02-29 10:00:00", "2023-02-28", "", ""},
 		{ParseLast, "90m", "2026-03-01 00:30:00", "2026-02-28 23:00:00", "", ""},
-		{ParseLast, "-7d", "", "", "", "is no span of time"},
+		{ParseLast, "-7d", "", "", "", "is not a length of time"},
 		{ParseThis, "quarter", "2026-06-30 23:59:59", "2026-04-01", "", ""},
 		{ParseThis, "week", "2026-03-02 00:00:00", "2026-03-02", "", ""},
-		{ParseThis, "today", "", "", "", "is no unit of the calendar; write day, month, quarter, week, year"},
+		{ParseThis, "today", "", "", "", "is not a unit of the calendar; write one of day, month, quarter, week, year"},
 		{through, "2026-10-31", "2026-03-01 10:00:00", "", "2026-11-01", ""},
 		{through, "2026-10-31 12:00", "2026-03-01 10:00:00", "", "2026-10-31 12:00:01", ""},
 		{through, "-1d", "2026-03-01 10:00:00", "", "2026-03-01", ""},
-		{through, "-2", "", "", "", "is no length of time before now"},
-		{through, "tomorrow", "", "", "", "is not a date of the calendar"},
+		{through, "-2", "", "", "", "is not a length of time before now"},
+		{through, "tomorrow", "", "", "", "is not a valid date"},
 	} {
 		r, err := c.read(c.text)
 		if c.fail != "" {

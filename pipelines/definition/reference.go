@@ -71,7 +71,7 @@ func (r *reader) readVariables(v value, values map[string]string, known map[stri
 			e.Fail("write a name of letters, digits and _", "%s is not the name of a variable", Quote(name))
 			continue
 		case known[name]:
-			e.Fail("keep one of them", "the variable %s stands here a second time", Quote(name))
+			e.Fail("keep one of them", "the variable %s is defined twice", Quote(name))
 		case !given && !e.IsEmpty():
 			if text, ok := e.Word(); ok {
 				values[name] = text
@@ -99,15 +99,15 @@ func (r *reader) expanded(v value, text string, values map[string]string, known 
 		}
 		name := variableInText.FindStringSubmatch(match)[1]
 		if known == nil {
-			return fail("write the value here", "a variable cannot refer to a variable")
+			return fail("write the value here", "a variable cannot refer to another variable")
 		}
 		if value, given := values[name]; given {
 			known[name] = true
 			return value
 		}
-		remedy := fmt.Sprintf("give --var %s=VALUE, or a default by vars", name)
+		remedy := fmt.Sprintf("add --var %s=VALUE to the command, or a default under vars:", name)
 		if near := plain.Suggest(name, slices.Sorted(maps.Keys(values))); near != "" && !known[name] {
-			remedy = near + " Else " + remedy
+			remedy = near + " Otherwise " + remedy
 		}
 		return fail(remedy, "the variable %s has no value", Quote(name))
 	})
@@ -117,21 +117,21 @@ func (r *reader) expanded(v value, text string, values map[string]string, known 
 		case match == referenceEscape:
 			return referenceBegin
 		case parts[3] == "":
-			return fail("write } behind it, or $${ for a text that is no reference", "the reference ${%s:… has no end", kind)
+			return fail("close it with }, or write $${ if it is not a reference", "the reference ${%s:… has no closing brace", kind)
 		case kind == "var":
-			return fail("write the value here", "a variable cannot refer to a variable")
+			return fail("write the value here", "a variable cannot refer to another variable")
 		case secret:
 			return match
 		case !slices.Contains(referenceKinds, kind):
-			return fail(suggest(kind, referenceKinds, "write ${env:…}, ${file:…} or ${var:…}")+"; write $${ for a text that is no reference",
+			return fail(suggest(kind, referenceKinds, "write ${env:…}, ${file:…} or ${var:…}")+"; if it is not a reference, write $${",
 				"${%s:…} is not a kind of reference", kind)
 		case kind == "cmd":
-			return fail("use it for api_key and hmac_key, and ${env:…}, ${file:…} or ${var:…} here", "a command is run for secrets alone")
+			return fail("write ${env:…}, ${file:…} or ${var:…} here", "${cmd:…} is for secrets only (api_key, hmac_key, dsn)")
 		}
 		ref := reference{parts[1], parts[2]}
 		value, _, err := ref.read(r.dir, r.o.Secrets)
 		if err != nil {
-			return fail(ref.remedy(err, "give a default by vars"), "%v", err)
+			return fail(ref.remedy(err, "use ${var:NAME}, with a default under vars:"), "%v", err)
 		}
 		return value
 	})
@@ -152,7 +152,7 @@ type expandedValue struct {
 func (r *reader) keepKeyAway() {
 	for _, e := range r.expansions {
 		if r.def.Source.Key.Redact(e.text) != e.text {
-			e.Hidden().Fail("name another variable or file", "the value would hold the API key, which stands in api_key alone")
+			e.Hidden().Fail("refer to another variable or file", "this value would contain the API key, which only api_key may do")
 		}
 	}
 }
@@ -172,12 +172,12 @@ type key struct{ variable, remedy, never, lacking string }
 
 var (
 	apiKey = key{
-		KeyVariable, "write api_key: ${env:" + KeyVariable + "} or api_key: ${file:/run/secrets/key}",
-		"an API key never stands in a definition", "the definition names no API key, and %v",
+		KeyVariable, "write api_key: ${env:NAME} or api_key: ${file:PATH}",
+		"the API key itself must not be in a definition", "the definition has no api_key, and %v",
 	}
 	hmacKey = key{
-		HMACKeyVariable, "write hmac_key: ${env:" + HMACKeyVariable + "} or hmac_key: ${file:/run/secrets/hmac-key}",
-		"a key never stands in a schema", "the column needs a key, the schema names none, and %v",
+		HMACKeyVariable, "write hmac_key: ${env:NAME} or hmac_key: ${file:PATH}",
+		"the key itself must not be in a schema", "pii: hmac needs a key, the schema has no hmac_key, and %v",
 	}
 )
 
@@ -195,9 +195,9 @@ func (k key) reference(v value) (ref reference, ok bool) {
 	case text == "":
 		v.Fail(k.remedy, "the reference to the key is missing")
 	case parts == nil || parts[0] != text:
-		v.Fail(k.remedy+"; a key that has been in a file should be replaced", "the value is not a reference; %s", k.never)
+		v.Fail(k.remedy+"; if the value is the key, replace the key, because it has been in a file", "the value is not a reference: %s", k.never)
 	case parts[1] == "env" && !variableShape.MatchString(parts[2]):
-		v.Fail(k.remedy, "the reference names no environment variable")
+		v.Fail(k.remedy, "the reference has no valid name of an environment variable")
 	default:
 		return reference{parts[1], parts[2]}, true
 	}
@@ -266,11 +266,11 @@ func (r reference) remedy(err error, alternative string) string {
 	case r.kind == "env":
 		return "set it, or " + alternative
 	case r.kind == "cmd":
-		return "mend it, or " + alternative
+		return "run it by hand to see why; then fix it, or " + alternative
 	case errors.Is(err, fs.ErrNotExist):
-		return "create it, or change the path"
+		return "create the file, or change the path"
 	}
-	return "mend it, or change the path"
+	return "fix the file, or change the path"
 }
 
 // read returns the text that the reference leads to, and in words where it was found. Paths are
@@ -289,7 +289,7 @@ func (r reference) read(dir string, s Secrets) (text, where string, err error) {
 			return "", where, fmt.Errorf("%s is not set", where)
 		}
 	case "cmd":
-		where = "what the command prints"
+		where = "the output of the command"
 		if s.Command == nil {
 			return "", where, nil
 		}
@@ -313,7 +313,7 @@ func (r reference) read(dir string, s Secrets) (text, where string, err error) {
 		return "", where, fmt.Errorf("%s is empty", where)
 	}
 	if strings.ContainsFunc(text, func(c rune) bool { return c < ' ' || c == 0x7f }) {
-		return text, where, fmt.Errorf("%s holds more than one line, or a control character", where)
+		return text, where, fmt.Errorf("%s has more than one line, or a control character", where)
 	}
 	return text, where, nil
 }
@@ -339,7 +339,7 @@ func RunCommand(ctx context.Context, dir, line string) (string, error) {
 	case ctx.Err() != nil && context.Cause(ctx) == context.DeadlineExceeded: //nolint:errorlint // a cause is not wrapped
 		return "", fmt.Errorf("the command took longer than %s", maxCommand)
 	case err != nil:
-		return "", fmt.Errorf("the command failed (%v); run it by hand to see why", err) //nolint:errorlint // the command's exit code must not become formetl's
+		return "", fmt.Errorf("the command failed (%v)", err) //nolint:errorlint // the command's exit code must not become formetl's
 	}
 	return out.String(), nil
 }
@@ -350,7 +350,7 @@ type limited struct{ strings.Builder }
 // Write implements io.Writer. The error is of more than maxKeyFile bytes.
 func (l *limited) Write(p []byte) (int, error) {
 	if l.Len()+len(p) > maxKeyFile {
-		return 0, errors.New("it prints more than a key")
+		return 0, errors.New("its output is longer than a key")
 	}
 	return l.Builder.Write(p)
 }

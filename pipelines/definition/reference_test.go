@@ -25,22 +25,22 @@ func TestKeyReferences(t *testing.T) {
 		"${file:" + filepath.Join(dir, "keys", "good") + "}": "",
 		"${env:UNSET}":                                       "the environment variable UNSET is not set",
 		"${env:EMPTY}":                                       "the environment variable EMPTY is empty",
-		"${env:TWO_LINES}":                                   "holds more than one line",
+		"${env:TWO_LINES}":                                   "has more than one line",
 		"${env:}":                                            "not a reference",
-		"${env:not a name}":                                  "names no environment variable",
+		"${env:not a name}":                                  "no valid name of an environment variable",
 		"${file:}":                                           "not a reference",
 		"${file:keys/none}":                                  "cannot be read: no such file",
 		"${file:keys}":                                       "is a directory",
 		"${file:/dev/zero}":                                  "longer than",
 		"${file:keys/empty}":                                 "is empty",
 		"${file:keys/long}":                                  "longer than",
-		"${file:keys/two}":                                   "holds more than one line",
+		"${file:keys/two}":                                   "has more than one line",
 		"${vault:secret/key}":                                "not a reference",
 		"$FORMETL_API_KEY":                                   "not a reference",
 		"env:FORMETL_API_KEY":                                "not a reference",
 		"x${env:FORMETL_API_KEY}":                            "not a reference",
 		"${env:FORMETL_API_KEY} ${env:FORMETL_API_KEY}": "not a reference",
-		canary:                                 "an API key never stands in a definition",
+		canary:                                 "the API key itself must not be in a definition",
 		`""`:                                   "is missing",
 		"":                                     "is missing",
 		"[" + canary + "]":                     "is missing",
@@ -143,7 +143,7 @@ func TestKeyWithoutAReference(t *testing.T) {
 	o := testOptions()
 	o.Lookup = nil
 	_, err := Parse("p.yaml", []byte(minimal), o)
-	if err == nil || !strings.Contains(err.Error(), "p.yaml:3:1: source: the definition names no API key, and the environment variable FORMETL_API_KEY is not set; set it, or write api_key:") {
+	if err == nil || !strings.Contains(err.Error(), "p.yaml:3:1: source: the definition has no api_key, and the environment variable FORMETL_API_KEY is not set; set it, or write api_key:") {
 		t.Errorf("got %v", err)
 	}
 	o.WithoutSecrets = true

@@ -69,5 +69,5 @@ func parsePartSize(text string) (int64, error) {
 	if size := int64(n) << 20; inMiB && err == nil && size >= minPartSize && size <= maxPartSize { //nolint:gosec // n has 32 bits, so it fits
 		return size, nil
 	}
-	return 0, fmt.Errorf("%s is not a size in the range; write a size from 5MiB to 5120MiB, such as 16MiB", Quote(text))
+	return 0, fmt.Errorf("%s is not a size from 5MiB to 5120MiB; write one such as 16MiB", Quote(text))
 }

@@ -22,7 +22,7 @@ func LoadSchema(file string, secrets *Secrets) (*schemas.Schema, error) {
 		return nil, err
 	}
 	if isDefinition(root) {
-		return nil, doc.WrongFile("this is a definition, not a schema file", "give the file that it names under schema:, or write one by `formetl schema infer`")
+		return nil, doc.WrongFile("this is a definition, not a schema file", "give a schema file; `formetl schema infer "+ShellWord(doc.file)+" --form FORM -o FORM.schema.yaml` writes one")
 	}
 	return decodeSchema(doc, root, secrets)
 }
@@ -128,13 +128,13 @@ func (r *reader) readSchema(v value) {
 	case err == nil:
 		r.def.Schema = schema
 	case errors.As(err, &wrong) && wrong.Err == nil:
-		v.Fail("mend the schema file", "the schema file has problems")
+		v.Fail("fix the problems that follow", "the schema file has problems")
 		for _, p := range wrong.Problems {
 			p.File = wrong.File
 			v.doc.problems = append(v.doc.problems, p)
 		}
 	default:
-		v.Fail("write a path relative to the definition's folder", "the schema file %s cannot be read: %v", Quote(file), errors.Unwrap(err))
+		v.Fail("check the path, which is relative to the definition's folder", "the schema file %s cannot be read: %v", Quote(file), errors.Unwrap(err))
 	}
 }
 
@@ -142,7 +142,7 @@ func (r *reader) readSchema(v value) {
 // make a schema with the defaults of a schema file. A definition that also has schema: is refused.
 func (r *reader) readColumns(v, schema value) {
 	if schema.Given() {
-		v.Fail("put the columns under schema:, or keep one of both", "the definition has schema: (line %d) and columns:", schema.Line())
+		v.Fail("keep one of them", "the definition has both schema: (line %d) and columns:", schema.Line())
 		return
 	}
 	r.schema, r.def.Schema = v, readSchema(v, r.def.Name, r.dir, r.secrets)
@@ -216,7 +216,7 @@ func (r *schemaReader) readKey(dir string, secrets *Secrets) {
 	r.own.doc.Redact(transport.NewSecret(text).Redact)
 	switch {
 	case err != nil && text != "":
-		err = fmt.Errorf("%w; `openssl rand -hex 32` makes one", err)
+		err = fmt.Errorf("%w; `openssl rand -hex 32` prints a new key", err)
 	case text != "":
 		if r.schema.HMACKey, err = schemas.NewHMACKey([]byte(text)); err != nil {
 			err = fmt.Errorf("%s: %w", where, err)
@@ -231,7 +231,7 @@ func (r *schemaReader) readKey(dir string, secrets *Secrets) {
 func parseSource(text string) (schemas.Source, error) {
 	from, err := schemas.ParseSource(text)
 	if err == nil && from.Kind == schemas.FromFile {
-		return from, errors.New("this is a source of the list of uploaded files alone")
+		return from, errors.New("only the list of uploaded files has this source")
 	}
 	return from, err
 }

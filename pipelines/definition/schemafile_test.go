@@ -112,7 +112,7 @@ func TestBadSchemas(t *testing.T) {
 		text string
 		want []string
 	}{
-		"no version":     {"name: x\n", []string{"s.yaml:1:1: version: the key is required and missing; add version:"}},
+		"no version":     {"name: x\n", []string{"s.yaml:1:1: version: the required key is missing; add version:"}},
 		"version 2":      {"version: 2\n", []string{"s.yaml:1:10: version: "}},
 		"unknown key":    {"version: 1\ncolums: []\n", []string{"s.yaml:2:1: colums: the key is not known; did you mean columns?"}},
 		"many rejects":   {"version: 1\nmax_rejects: 3000000000\n", []string{"s.yaml:2:14: max_rejects: "}},
@@ -125,7 +125,7 @@ func TestBadSchemas(t *testing.T) {
 				`s.yaml:6:11: columns[1].type: type "strnig" is not known; write string`,
 				`s.yaml:8:11: columns[2].from: item:1 already fills`,
 				`s.yaml:9:11: columns[2].type: `,
-				`s.yaml:10:5: columns[3].name: the key is required and missing`,
+				`s.yaml:10:5: columns[3].name: the required key is missing`,
 				`s.yaml:10:12: columns[3].from: source "nowhere" is not known`,
 				`s.yaml:10:45: columns[3].on_error: `,
 			},

@@ -59,7 +59,7 @@ func TestVariables(t *testing.T) {
 		t.Errorf("of another stage: %+v, %v", d, err)
 	}
 	for given, want := range map[string]string{
-		"":          `p.yaml:15:18: source.requests.concurrency: the variable "width" has no value; give --var width=VALUE, or a default by vars`,
+		"":          `p.yaml:15:18: source.requests.concurrency: the variable "width" has no value; add --var width=VALUE to the command, or a default under vars:`,
 		"width=x":   `"x" is not a whole number in the range`,
 		"width=999": "write a whole number from 1 to 256",
 	} {
@@ -78,7 +78,7 @@ func TestVariables(t *testing.T) {
 func TestKeyStaysInItsPlace(t *testing.T) {
 	text := strings.Replace(minimal, "path: out", "path: out/${env:"+KeyVariable+"}", 1)
 	_, err := Parse("p.yaml", []byte(text), testOptions())
-	if err == nil || !strings.Contains(err.Error(), "load[0].path: the value would hold the API key") {
+	if err == nil || !strings.Contains(err.Error(), "load[0].path: this value would contain the API key") {
 		t.Fatalf("the error is %v", err)
 	}
 	noCanary(t, err)
@@ -89,13 +89,13 @@ func TestBadReferences(t *testing.T) {
 	for value, want := range map[string]string{
 		"${var:none}":              `the variable "none" has no value`,
 		"${var:stages}":            "did you mean stage?",
-		"${env:UNSET}":             "the environment variable UNSET is not set; set it, or give a default by vars",
+		"${env:UNSET}":             "the environment variable UNSET is not set; set it, or use ${var:NAME}, with a default under vars:",
 		"${file:none}":             "cannot be read",
-		"${cmd:echo x}":            "a command is run for secrets alone",
+		"${cmd:echo x}":            "is for secrets only",
 		"${vault:x}":               "${vault:…} is not a kind of reference",
 		"${vars:stage}":            "did you mean var?",
-		"a${env:HOME":              "has no end",
-		"${env:A_${var:stage}":     "has no end",
+		"a${env:HOME":              "has no closing brace",
+		"${env:A_${var:stage}":     "has no closing brace",
 		"${env:A_${var:nothing}}":  `the variable "nothing" has no value`,
 		"${env:PLACE}/../${env:X}": "the environment variable X is not set",
 	} {
@@ -108,9 +108,9 @@ func TestBadReferences(t *testing.T) {
 	}
 	for vars, want := range map[string]string{
 		"{a-b: 1}":                `"a-b" is not the name of a variable`,
-		"{a: 1, b: \"${var:a}\"}": "a variable cannot refer to a variable",
+		"{a: 1, b: \"${var:a}\"}": "a variable cannot refer to another variable",
 		"{a: [1]}":                "text is expected, not a list",
-		"{a: 1, a: 2}":            "stands here a second time",
+		"{a: 1, a: 2}":            "is defined twice",
 		"[a]":                     "a group of keys is expected",
 	} {
 		_, err := Parse("p.yaml", []byte(minimal+"vars: "+vars+"\n"), testOptions())
@@ -129,7 +129,7 @@ func TestCommandOfAKey(t *testing.T) {
 		"cat key":                          "",
 		"cat key | tr -d ' '":              "",
 		"cat key; exit 3":                  "exit status 3",
-		"cat key key":                      "holds more than one line",
+		"cat key key":                      "has more than one line",
 		"true":                             "is empty",
 		"no-such-command-anywhere":         "exit status 127",
 		"yes " + canary:                    "the command failed",

@@ -26,7 +26,7 @@ func ParseWallTime(s string) (time.Time, error) {
 			return t, nil
 		}
 	}
-	return time.Time{}, fmt.Errorf("%s is not a date of the calendar; write a date such as 2026-01-31, or a date-time in whole seconds without an offset, such as 2026-01-31 06:00:00", Quote(s))
+	return time.Time{}, fmt.Errorf("%s is not a valid date; write a date such as 2026-01-31, or a date and time such as 2026-01-31 06:00:00, without an offset or fractions", Quote(s))
 }
 
 var (
@@ -49,7 +49,7 @@ func ParseWindow(s string) (extract.Period, error) {
 		n, _ = strconv.Atoi(parts[1]) // no error: windowShape matches at most six digits
 	}
 	if n == 0 {
-		return extract.Period{}, fmt.Errorf("%s is not a size of windows; %s", Quote(s), remedy)
+		return extract.Period{}, fmt.Errorf("%s is not a window size; %s", Quote(s), remedy)
 	}
 	return map[string]extract.Period{
 		"mo": {Months: n}, "d": {Days: n}, "h": {Seconds: n * 3600}, "m": {Seconds: n * 60}, "s": {Seconds: n},

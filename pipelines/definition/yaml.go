@@ -39,7 +39,7 @@ func readDocument(file string) (*document, value, error) {
 	data, err := readFile(file, maxDocument)
 	if err != nil {
 		return nil, value{}, &Error{File: file, Err: err, Problems: []Problem{{
-			Message: fmt.Sprintf("the file cannot be read: %v", err), Remedy: "give the path of a file that exists and may be read",
+			Message: fmt.Sprintf("the file cannot be read: %v", err), Remedy: "check the path, and who may read the file",
 		}}}
 	}
 	return parseDocument(file, data)
@@ -52,14 +52,14 @@ func parseDocument(file string, data []byte) (*document, value, error) {
 	var first, second yaml.Node
 	err := decoder.Decode(&first)
 	if errors.Is(err, io.EOF) {
-		return nil, value{}, d.WrongFile("the file is empty", "see pipelines/examples for a file to begin with")
+		return nil, value{}, d.WrongFile("the file is empty", "`formetl init` writes a definition and its schema files")
 	}
 	if err == nil {
 		err = decoder.Decode(&second)
 	}
 	switch {
 	case err == nil:
-		d.report(second.Content[0], "", "the file holds more than one YAML document", "put each into a file of its own")
+		d.report(second.Content[0], "", "the file holds more than one YAML document", "put each into its own file")
 	case !errors.Is(err, io.EOF):
 		d.problems = append(d.problems, syntaxProblem(err))
 	}
@@ -117,7 +117,7 @@ func (d *document) WrongFile(what, remedy string) error {
 // syntaxProblem says in the YAML parser's words why a file is no YAML. The parser's messages
 // quote nothing of the file but the names of anchors, which are left out here.
 func syntaxProblem(err error) Problem {
-	p := Problem{Line: 1, Column: 1, Remedy: "check quotes, brackets and indentation near here; put a value that holds {, }, [, ], # or a colon and a blank in quotes"}
+	p := Problem{Line: 1, Column: 1, Remedy: "check quotes, brackets and indentation near here; put quotes around a value that contains {, }, [, ], #, or a colon and a space"}
 	what := strings.TrimPrefix(err.Error(), "yaml: ")
 	placed, _ := fmt.Sscanf(what, "line %d:", &p.Line)
 	if placed == 1 {
@@ -125,12 +125,12 @@ func syntaxProblem(err error) Problem {
 	}
 	switch {
 	case strings.HasPrefix(what, "unknown anchor"):
-		what = "an alias has no anchor in this file"
+		what = "an alias (*name) has no anchor (&name) in this file"
 	case strings.HasPrefix(what, "did not find expected"):
 		// The parser's line is where the unclosed group or list begins, counted from 0.
-		p.Line, what = p.Line+placed, what+", in what begins here"
+		p.Line, what = p.Line+placed, what+", in the group or list that begins here"
 	}
-	p.Message = "this is not YAML: " + what
+	p.Message = "this is not valid YAML: " + what
 	return p
 }
 

@@ -44,7 +44,7 @@ func (v value) Section(fields ...field) map[string]value {
 			continue
 		}
 		if first, twice := values[name]; twice {
-			v.badKey(child, name, fmt.Sprintf("the key stands here a second time; the first is on line %d", first.Line()), "keep one of them")
+			v.badKey(child, name, fmt.Sprintf("the key appears twice, first on line %d", first.Line()), "keep one of them")
 			continue
 		}
 		values[name] = child
@@ -56,7 +56,7 @@ func (v value) Section(fields ...field) map[string]value {
 		case !given && f.required:
 			path := joinKeys(v.path, f.key)
 			v.doc.refused[path] = true
-			v.doc.report(v.place(), path, "the key is required and missing", "add "+f.key+":")
+			v.doc.report(v.place(), path, "the required key is missing", "add "+f.key+":")
 		}
 	}
 	return values
@@ -70,7 +70,7 @@ func (v value) Entries() ([]value, bool) {
 		return nil, true
 	}
 	if !v.is(yaml.MappingNode) { // hidden in the problem, because the value may be a secret
-		v.Hidden().Fail("write keys and values below it, indented", "a group of keys is expected, not %s", v.Kind())
+		v.Hidden().Fail("write keys and values below it, with indentation", "a group of keys is expected, not %s", v.Kind())
 		return nil, false
 	}
 	var entries []value

@@ -148,11 +148,11 @@ func (v value) Text() (string, bool) {
 	case v.IsEmpty():
 		v.Fail("write a value after the colon, or leave the key out", "there is no value")
 	case !ok:
-		v.Fail("write one value, in quotes if it reads true, false or null", "text is expected, not %s", v.Kind())
+		v.Fail("write one value, in quotes if it is true, false or null", "text is expected, not %s", v.Kind())
 	case s == "":
 		v.Fail("write a value, or leave the key out", "the value is empty")
 	case strings.ContainsRune(s, 0):
-		v.Fail("remove the character", "the value holds the character NUL")
+		v.Fail("remove the character", "the value contains the character NUL")
 	default:
 		return s, true
 	}

@@ -258,7 +258,7 @@ func TestInitRefusesFlags(t *testing.T) {
 		{"--path ~/a.csv", "load[0].path", "replaced by a shell alone"},
 		{"--path a", "load[0].path", "names no format"},
 		{"--path {from}.csv", "load[0].path", "did you mean {form}?"},
-		{"--path a.csv --path a.csv", "load[1].path", "would be written over or into each other"},
+		{"--path a.csv --path a.csv", "load[1].path", "would overwrite each other"},
 		{"--path a.csv --form x --form y", "load[0].path", "put {form} into the path"},
 		{"--path a/ --partition weekly", "load[0].partition", ""},
 		{"--path a.csv --partition day", "--partition", "no output is a dataset"},
