@@ -19,7 +19,7 @@ import (
 // speaks. The bookings of the budget of requests are kept in the state.
 func NewClient(ctx context.Context, def *definition.Definition, o Options) (extract.Client, error) {
 	if def.Source.Zone == nil {
-		return nil, errors.New("a source needs its account's zone")
+		return nil, errors.New("the source has no time zone")
 	}
 	o = o.WithDefaults()
 	if def.Source.API == definition.APIAuto {
@@ -63,16 +63,16 @@ func automatic(ctx context.Context, def *definition.Definition, o Options) (extr
 			return nil, err
 		}
 		if _, err = client.Forms(ctx); err == nil {
-			o.Logger.LogAttrs(ctx, slog.LevelInfo, "the service was asked which generation it speaks", slog.String("api", string(api)))
+			o.Logger.LogAttrs(ctx, slog.LevelInfo, "the service speaks this API generation", slog.String("api", string(api)))
 			return client, nil
 		}
 		client.Close()
 		if !speaksOtherwise(err) {
-			return nil, fmt.Errorf("which generation the service speaks (source.api: auto): %w", err)
+			return nil, fmt.Errorf("cannot find out the API generation (api: auto): %w", err)
 		}
 		refusals = append(refusals, fmt.Errorf("by API %s: %w", api, err))
 	}
-	return nil, fmt.Errorf("the service speaks neither generation (source.api: auto): %w", errors.Join(refusals...))
+	return nil, fmt.Errorf("the service answers by neither API generation (api: auto): %w", errors.Join(refusals...))
 }
 
 // speaksOtherwise tells whether an error may mean that the service does not speak the API

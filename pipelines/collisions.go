@@ -28,11 +28,11 @@ func collisions(def *definition.Definition, forms []string, formats []load.Forma
 				continue
 			}
 			form, otherForm := definition.Quote(p[0].Form), definition.Quote(p[1].Form)
-			what := fmt.Sprintf("%s of form %s would be written over or into %s of form %s", p[0].Path, form, p[1].Path, otherForm)
+			what := fmt.Sprintf("%s of form %s and %s of form %s would overwrite each other", p[0].Path, form, p[1].Path, otherForm)
 			if p[0].Path == p[1].Path {
 				what = fmt.Sprintf("forms %s and %s would both be written to %s", form, otherForm, p[0].Path)
 			}
-			clash[p[0].Form] = &definition.Fault{Code: 78, Text: what + "; exclude one of them, or write paths that keep them apart"}
+			clash[p[0].Form] = &definition.Fault{Code: 78, Text: what + "; exclude one of the forms, or give them paths that differ in more than that"}
 		}
 	})
 	return clash

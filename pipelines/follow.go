@@ -70,7 +70,7 @@ func feedless(r reading.Form) string {
 func whyLookback(r reading.Form) string {
 	switch {
 	case r.Filtered():
-		return "counts know neither searches nor views"
+		return "the service cannot count the results of a search or a view"
 	case !r.Def.Extract.Verify:
 		return "the definition says verify: false"
 	}
@@ -95,7 +95,7 @@ func (f *formRun) askChanges(ctx context.Context, d *decision) (err error) {
 	}
 	f.reader.Pages.CountUnstamped(d.changes.Usable)
 	if s := d.changes; s.Reason != "" {
-		f.reader.Log.LogAttrs(ctx, slog.LevelInfo, "the service does not tell what changed", slog.String("reason", s.Reason))
+		f.reader.Log.LogAttrs(ctx, slog.LevelInfo, "the service does not list what changed", slog.String("reason", s.Reason))
 	}
 	return nil
 }

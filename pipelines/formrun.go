@@ -32,14 +32,14 @@ func runForm(ctx context.Context, def *definition.Definition, o Options, client 
 		why := f.countless(err)
 		switch {
 		case isLate && f.beyond.IsZero():
-			f = f.again(ctx, "the range is read up to the newest results", err)
+			f = f.again(ctx, "results are dated in the future; the run begins again, and reads up to the newest result", err)
 			f.beyond = late.Beyond
 		case noFeed != nil && f.noFeed == nil:
-			f = f.again(ctx, "the lookback is read again, because the service does not tell what changed", err)
+			f = f.again(ctx, "the service does not list all changes; the run begins again, and reads the lookback", err)
 			f.noFeed = noFeed
 		case f.reader.Countless == "" && why != "":
 			f.reader.Countless = why
-			f = f.again(ctx, "the run begins again without counts, so that nothing is compared with them", err)
+			f = f.again(ctx, "the service gives no reliable counts; the run begins again without them", err)
 			f.drift(why)
 		default:
 			return f.report, err
@@ -61,8 +61,8 @@ func (f *formRun) again(ctx context.Context, what string, why error) *formRun {
 // API v2 has no request for a count. Counts are taken from its headers, and nothing
 // promises what these hold (service-v2.md, section 9).
 const (
-	tellsNoCounts    = "the service tells no counts"
-	tellsWrongCounts = "the service tells no counts: its headers never agreed with the results that came"
+	tellsNoCounts    = "the service gives no counts"
+	tellsWrongCounts = "the service gives no reliable counts: its headers never agreed with the results"
 )
 
 // countless returns why a failed run may begin again without counts: the service has told no
@@ -136,7 +136,7 @@ func (f *formRun) run(ctx context.Context) (err error) {
 		if err == nil {
 			err = closing
 		} else if closing != nil {
-			f.reader.Log.LogAttrs(ctx, slog.LevelWarn, "not everything could be tidied up; the next run or `formetl clean` does it", slog.String("error", closing.Error()))
+			f.reader.Log.LogAttrs(ctx, slog.LevelWarn, "some leftovers of this run could not be removed; the next run or `formetl clean` removes them", slog.String("error", closing.Error()))
 		}
 	}()
 	defer func() { f.closeCheckpoint(ctx, err) }()
@@ -146,7 +146,7 @@ func (f *formRun) run(ctx context.Context) (err error) {
 	}
 	f.endFaults(ctx, err)
 	if f.reader.CountsAgreed() && errors.Is(err, extract.ErrNoCount) {
-		err = &extract.BreachError{Ignores: "what it told before: how many results there are", Proof: err.Error()}
+		err = &extract.BreachError{Ignores: "the count of results, which it gave before", Proof: err.Error()}
 	}
 	return stopped(ctx, err)
 }
@@ -358,7 +358,7 @@ func (f *formRun) commit(ctx context.Context, snapshot *reconcile.Snapshot) erro
 		tidying, cancel := load.Lingering(ctx, load.Grace)
 		defer cancel()
 		if left := f.uploads.Tidy(tidying); left != nil {
-			f.reader.Log.LogAttrs(ctx, slog.LevelWarn, "files that no result has any more stay in the folder of uploaded files; a run over all results removes them", slog.String("error", left.Error()))
+			f.reader.Log.LogAttrs(ctx, slog.LevelWarn, "some uploaded files of deleted results could not be removed; a later run over all results removes them", slog.String("error", left.Error()))
 		}
 	}
 	return err

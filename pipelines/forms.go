@@ -72,7 +72,7 @@ func Forms(ctx context.Context, client extract.Client, def *definition.Definitio
 		}
 	}
 	if len(forms) == 0 {
-		return nil, noForms(def.Forms, o.Forms)
+		return nil, noForms(def, o.Forms)
 	}
 	return forms, nil
 }
@@ -92,7 +92,7 @@ func matching(ctx context.Context, client extract.Client, def *definition.Defini
 	_, patterns := NamedForms(def, o)
 	for _, entry := range slices.Concat(patterns, def.Exclude) {
 		if o.Logger != nil && !slices.ContainsFunc(listed, func(f extract.Form) bool { return definition.Matches(entry, f.Directory) }) {
-			o.Logger.LogAttrs(ctx, slog.LevelWarn, "an entry of the definition's forms or exclude matches none of the account's forms", slog.String("form", entry))
+			o.Logger.LogAttrs(ctx, slog.LevelWarn, "an entry under forms or exclude matches no form of the account", slog.String("form", entry))
 		}
 	}
 	return forms, nil

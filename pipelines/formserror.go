@@ -71,18 +71,18 @@ func (e *FormsError) Error() string {
 		}
 	}
 	if len(failed) == 0 { // the run was told to stop
-		return fmt.Sprintf("%d of %d forms were not begun (%s): %v", len(stopped), e.Forms, plain.Few(stopped, 5), notBegun(e.Errors[0]).Err)
+		return fmt.Sprintf("%d of %d forms were not started (%s): %v", len(stopped), e.Forms, plain.Few(stopped, 5), notBegun(e.Errors[0]).Err)
 	}
 	s := fmt.Sprintf("%d of %d forms failed", len(failed), e.Forms)
 	failed, same := oncePerCause(failed)
 	if len(same) > 0 {
-		s += fmt.Sprintf(", %d of them of the same cause (%s)", len(same), plain.Few(same, 5))
+		s += fmt.Sprintf(", %d of them for the same reason (%s)", len(same), plain.Few(same, 5))
 	}
 	if len(doomed) > 0 {
-		s += fmt.Sprintf(", and %d were not run because each would fail of the same cause (%s)", len(doomed), plain.Few(doomed, 5))
+		s += fmt.Sprintf("; %d others were not started, because they would fail for the same reason (%s)", len(doomed), plain.Few(doomed, 5))
 	}
 	if len(stopped) > 0 {
-		s += fmt.Sprintf(", and %d were not begun (%s)", len(stopped), plain.Few(stopped, 5))
+		s += fmt.Sprintf("; %d others were not started (%s)", len(stopped), plain.Few(stopped, 5))
 	}
 	return s + ":\n" + errors.Join(failed...).Error()
 }
@@ -133,9 +133,9 @@ type NotRunError struct {
 // Error says why the form was not begun.
 func (e *NotRunError) Error() string {
 	if e.Stopped {
-		return fmt.Sprintf("not begun: %v", e.Err)
+		return fmt.Sprintf("not started: %v", e.Err)
 	}
-	return fmt.Sprintf("not run, because it would fail as another form did: %v", e.Err)
+	return fmt.Sprintf("not started, because another form failed with an error that concerns all forms: %v", e.Err)
 }
 
 // Unwrap returns the other form's error, or the reason for the stop.
@@ -143,10 +143,10 @@ func (e *NotRunError) Unwrap() error { return e.Err }
 
 // noForms returns the fault, with code 66, of a definition of which no form is left to run.
 // chosen are the forms that the flag --form names.
-func noForms(patterns, chosen []string) error {
-	s := "no form matches " + strings.Join(patterns, ", ")
+func noForms(def *definition.Definition, chosen []string) error {
+	s := "no form of the account matches " + strings.Join(def.Forms, ", ")
 	if len(chosen) > 0 {
 		s += " and --form " + strings.Join(chosen, ", ")
 	}
-	return &definition.Fault{Code: 66, Text: s + "; `formetl forms` lists those of the account"}
+	return &definition.Fault{Code: 66, Text: s, Cure: "`" + def.Command("forms") + "` lists the forms of the account"}
 }

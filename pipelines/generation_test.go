@@ -45,10 +45,10 @@ func TestServiceTellsNoCounts(t *testing.T) {
 		pagination, method, reason string
 	}{
 		{"", load.MethodPagination, ""},
-		{"missing", load.MethodRead, "the service tells no counts"},
-		{"zero", load.MethodRead, "the service tells no counts"},
-		{"more", load.MethodRead, "the service tells no counts: its headers never agreed with the results that came"},
-		{"less", load.MethodRead, "the service tells no counts: its headers never agreed with the results that came"},
+		{"missing", load.MethodRead, "the service gives no counts"},
+		{"zero", load.MethodRead, "the service gives no counts"},
+		{"more", load.MethodRead, "the service gives no reliable counts: its headers never agreed with the results that came"},
+		{"less", load.MethodRead, "the service gives no reliable counts: its headers never agreed with the results that came"},
 	} {
 		for name, edit := range map[string]func(*definition.Extract){
 			"everything": func(*definition.Extract) {},

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
-	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -18,6 +17,7 @@ import (
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/output"
 	"github.com/formetl/formetl/pipelines/reading"
+	"github.com/formetl/formetl/schemas/plain"
 	"github.com/formetl/formetl/transform"
 )
 
@@ -76,10 +76,7 @@ type ClientOptions struct {
 
 // waiting logs that requests wait for the budget per minute, and calls Client.Waits.
 func (o Options) waiting(perMinute int, until time.Time) {
-	text := "waiting for the budget of 1 request a minute"
-	if perMinute != 1 {
-		text = fmt.Sprintf("waiting for the budget of %d requests a minute", perMinute)
-	}
+	text := "waiting for the budget of " + plain.Plural(perMinute, "request") + " per minute"
 	o.Logger.LogAttrs(context.Background(), slog.LevelInfo, text, slog.Time("until", until.UTC().Truncate(time.Second)))
 	if o.Client.Waits != nil {
 		o.Client.Waits(until)

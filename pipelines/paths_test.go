@@ -75,9 +75,9 @@ func TestRunsWithSearchesAreNotVerified(t *testing.T) {
 	}{
 		{"search", func(d *definition.Definition) {
 			d.Extract.Search = extract.Search{Where: []extract.Criterion{{Column: "1", Operator: extract.OpEquals, Term: "c"}}}
-		}, "not applicable", 1, 1},
-		{"view", func(d *definition.Definition) { d.Extract.View = formservice.AllData }, "not applicable", 8, 1},
-		{"not asked for", func(d *definition.Definition) { d.Extract.Verify = false }, "not asked for", 8, 0},
+		}, "the service cannot count", 1, 1},
+		{"view", func(d *definition.Definition) { d.Extract.View = formservice.AllData }, "the service cannot count", 8, 1},
+		{"not asked for", func(d *definition.Definition) { d.Extract.Verify = false }, "the definition says verify: false", 8, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t, fourDays())

@@ -258,7 +258,7 @@ func (p *FormPlan) warn(form reading.Form, plan *extract.Plan) {
 		p.Warnings = append(p.Warnings, costly)
 	}
 	if err := form.TooCostly(plan); err != nil {
-		p.Warnings = append(p.Warnings, "a run ends before it begins: "+err.Error())
+		p.Warnings = append(p.Warnings, "a run would not start: "+err.Error())
 	}
 }
 

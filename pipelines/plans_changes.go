@@ -49,13 +49,13 @@ func (p *FormPlan) follows(form reading.Form, i reading.Interval, outputs *outpu
 	case why != "":
 		p.Changes.Reason = why
 	case !countable(outputs):
-		p.Changes.Reason = "no dataset holds each result once"
+		p.Changes.Reason = "the definition has no dataset of the results"
 	case reconcile.MostFeedRequests(base, now, true) == 0:
 		p.Changes.Reason = base.Reason
 	case base.KnownTo.IsZero():
-		p.Changes.Reason = "no earlier run found out up to when changes are known; this one asks"
+		p.Changes.Reason = "no earlier run asked for changes; this one does"
 	case base.Witness == "":
-		p.Changes.Reason = "no earlier run found a proof that the service sorts; this one asks again, and may then read less"
+		p.Changes.Reason = "no earlier run could prove that the service sorts by time of change; this one tries again, and reads less if it can"
 	default:
 		p.Changes.Method, f.continues = load.MethodChanges, true
 	}

@@ -39,7 +39,7 @@ func (f *formRun) inherit(ctx context.Context) (*checkpoint.Inherited, error) {
 	}
 	f.outputs.DropStaged(ctx, append(found.Runs, found.RunID)...)
 	if err == nil && f.o.Resume.Within < 0 {
-		err = errors.New("everything is to be read anew")
+		err = errors.New("the command asks for fresh results")
 	}
 	if err == nil {
 		err = found.Unfit(f.reader.Header)
@@ -50,7 +50,7 @@ func (f *formRun) inherit(ctx context.Context) (*checkpoint.Inherited, error) {
 			if f.reader.Def.File == "" { // nobody expects an export to resume
 				level = slog.LevelInfo
 			}
-			f.reader.Log.LogAttrs(ctx, level, "the checkpoint of an earlier run is discarded",
+			f.reader.Log.LogAttrs(ctx, level, "the checkpoint of an earlier run is not used",
 				slog.String("earlier_run", cmp.Or(found.RunID, "unknown")), slog.String("reason", err.Error()))
 		}
 		return nil, c.Clear(ctx)
@@ -59,7 +59,7 @@ func (f *formRun) inherit(ctx context.Context) (*checkpoint.Inherited, error) {
 		return nil, err
 	}
 	for _, fault := range found.Faults {
-		f.reader.Log.LogAttrs(ctx, slog.LevelWarn, "a part of the checkpoint is read again", slog.String("error", fault.Error()))
+		f.reader.Log.LogAttrs(ctx, slog.LevelWarn, "a part of the checkpoint is damaged and is read again", slog.String("error", fault.Error()))
 	}
 	found.Usable(f.o.Now(), f.o.Resume.Within, func(at time.Time) time.Time { return reading.Settled(f.reader.Def, at) })
 	f.counts.Inherit(found.Counts)
@@ -154,7 +154,7 @@ func (f *formRun) closeCheckpoint(ctx context.Context, err error) {
 // tellStays tells of an error of removing the checkpoint.
 func (f *formRun) tellStays(ctx context.Context, err error) {
 	if err != nil {
-		f.reader.Log.LogAttrs(ctx, slog.LevelWarn, "the checkpoint could not be removed; the next run does it", slog.String("error", err.Error()))
+		f.reader.Log.LogAttrs(ctx, slog.LevelWarn, "the checkpoint could not be removed; the next run removes it", slog.String("error", err.Error()))
 	}
 }
 
@@ -169,7 +169,7 @@ func (f *formRun) tellKept(ctx context.Context, kept bool) {
 		}
 	}
 	if kept && results > 0 {
-		f.reader.Log.LogAttrs(ctx, slog.LevelInfo, "what was read is kept in the checkpoint; the next run resumes from there",
+		f.reader.Log.LogAttrs(ctx, slog.LevelInfo, "what was read is kept in a checkpoint; the next run resumes from it",
 			slog.Int("windows", windows), slog.Int64("results", results), slog.String("path", f.reader.Checkpoint.Place))
 	}
 	if f.reader.Total() > 0 || f.reader.Client.Requests().Results > 0 {

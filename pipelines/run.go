@@ -50,7 +50,7 @@ func Run(ctx context.Context, def *definition.Definition, o Options) (*Report, e
 		if isError[*checkpoint.UnreachedError](err) {
 			return report, err
 		}
-		o.Logger.LogAttrs(ctx, slog.LevelWarn, "checkpoints that nobody may take over could not be removed; a later run does it", slog.String("error", err.Error()))
+		o.Logger.LogAttrs(ctx, slog.LevelWarn, "outdated checkpoints could not be removed; a later run removes them", slog.String("error", err.Error()))
 	}
 	client, err := NewClient(ctx, def, o)
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/formetl/formetl/pipelines/reading"
 	"github.com/formetl/formetl/pipelines/reconcile"
 	"github.com/formetl/formetl/schemas"
+	"github.com/formetl/formetl/schemas/plain"
 	"github.com/formetl/formetl/transform"
 )
 
@@ -34,20 +35,20 @@ func (f *formRun) summarise(snapshot *reconcile.Snapshot) {
 		for _, c := range s.Added {
 			names = append(names, c.Name)
 		}
-		f.drift("the schema does not list these fields, whose columns were added: " + strings.Join(names, ", "))
+		f.drift("new columns that the schema does not list were added: " + strings.Join(names, ", "))
 	}
 	for _, column := range slices.Sorted(maps.Keys(s.Joined)) {
-		f.drift(fmt.Sprintf("column %s is a string and met several values %d times; they were joined by |", column, s.Joined[column]))
+		f.drift(fmt.Sprintf("column %s is a string, and %s had several values: they were joined by |", column, plain.Plural(s.Joined[column], "result")))
 	}
 	for _, column := range slices.Sorted(maps.Keys(s.Shifted)) {
-		f.drift(fmt.Sprintf("column %s held %d times that %s skips; they were moved forward", column, s.Shifted[column], f.reader.Def.Source.Zone))
+		f.drift(fmt.Sprintf("column %s: %s moved forward, because %s skips them when clocks change", column, plain.Plural(s.Shifted[column], "time"), f.reader.Def.Source.Zone))
 	}
 	for _, note := range unreadNotes(s) {
 		f.drift(note)
 	}
 	byName := func(a, b schemas.Source) int { return cmp.Compare(a.String(), b.String()) }
 	for _, from := range slices.SortedFunc(maps.Keys(s.Ignored), byName) {
-		f.drift(fmt.Sprintf("%s is not in the schema and was left out %d times (unknown: ignore)", from, s.Ignored[from]))
+		f.drift(fmt.Sprintf("%s is not in the schema and was left out of %s (unknown: ignore)", from, plain.Plural(s.Ignored[from], "result")))
 	}
 	r.Changes = formChanges(f, reconcile.Columns(snapshot.Schema, snapshot.Labels, snapshot.Windows), snapshot.Labels, s)
 }
@@ -63,7 +64,7 @@ func unreadNotes(s transform.Stats) (notes []string) {
 			}
 		}
 		if n > 0 { // with 0 the results with such values were rejected
-			notes = append(notes, fmt.Sprintf("column %s: %d values are no times YYYY-MM-DD HH:MM:SS and became null, such as %q; a schema file keeps them: its `format:` says how they are read, and `formetl schema infer` proposes one", column, n, s.FirstNulled[column]))
+			notes = append(notes, fmt.Sprintf("column %s: %s became null, because they are not of the form YYYY-MM-DD HH:MM:SS, such as %q; to keep them, give the column a `format:` in a schema file, which `formetl schema infer` writes", column, plain.Plural(n, "value"), s.FirstNulled[column]))
 		}
 	}
 	return notes

@@ -86,7 +86,7 @@ func hasParam(r formservice.Request, param string) bool {
 }
 
 // TestCountsWithoutResults: the headers tell of results that do not come. Where the counts
-// of other days agree, the run fails. Where none agrees, the service tells no counts.
+// of other days agree, the run fails. Where none agrees, the service gives no counts.
 func TestCountsWithoutResults(t *testing.T) {
 	for name, c := range map[string]struct {
 		ghosts []int // days that the headers count one more of
@@ -202,14 +202,14 @@ func readOnly(t *testing.T, w *world, form *formservice.Form, report *pipelines.
 	}
 	w.checkDataset("days", pipelinestest.Truth(form, nil))
 	v := report.Forms[0].Verified
-	if v.Method != load.MethodRead || v.Match || !strings.HasPrefix(v.Unproven, "the service tells no counts") {
+	if v.Method != load.MethodRead || v.Match || !strings.HasPrefix(v.Unproven, "the service gives no counts") {
 		t.Errorf("verified %+v", v)
 	}
 }
 
 func unproven(t *testing.T, w *world, _ *formservice.Form, _ *pipelines.Report, err error) {
 	t.Helper()
-	if e, ok := errors.AsType[*definition.Fault](err); !ok || !pipelines.DataAtFault(err) || !strings.HasPrefix(e.Text, "not verified: the service tells no counts") {
+	if e, ok := errors.AsType[*definition.Fault](err); !ok || !pipelines.DataAtFault(err) || !strings.HasPrefix(e.Text, "not verified: the service gives no counts") {
 		t.Errorf("err = %v", err)
 	}
 	nothingWritten(t, w)

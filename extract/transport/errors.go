@@ -63,7 +63,7 @@ func (e *NetworkError) Hint() string {
 	case e.remedy != "":
 		return e.remedy
 	case e.doubtful:
-		return "check the base URL for typing errors, and the network of this machine"
+		return "check the spelling of the base URL, and this machine's network; then run the same command again"
 	case !e.unsent || e.Final:
 		return ""
 	}

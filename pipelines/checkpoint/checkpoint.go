@@ -171,7 +171,7 @@ func (c *Checkpoint) header(ctx context.Context) (h Header, err error) {
 		return h, fmt.Errorf("its header is damaged: %w", err)
 	}
 	if h.Version != headerVersion {
-		return h, fmt.Errorf("its version is %d, and this program reads %d", h.Version, headerVersion)
+		return h, fmt.Errorf("its version is %d, but formetl reads version %d", h.Version, headerVersion)
 	}
 	return h, nil
 }

@@ -397,7 +397,7 @@ func TestUnfit(t *testing.T) {
 		{left, Header{OpenedAt: now, Fingerprint: "f", Bases: []Base{{Path: "/out/", Version: "v2", RunID: "run1"}}}, ""},
 		{left, Header{OpenedAt: now, Fingerprint: "g"}, "the definition has changed since"},
 		{left, Header{OpenedAt: now.Add(KeepFor), Fingerprint: "f"}, "it is too old"},
-		{left, Header{OpenedAt: now, Fingerprint: "f", Full: true}, "everything is to be read anew"},
+		{left, Header{OpenedAt: now, Fingerprint: "f", Full: true}, "reads everything again"},
 		{left, Header{OpenedAt: now, Fingerprint: "f", Bases: []Base{{Path: "/out/", Version: "v2"}}}, "/out/ has changed since"},
 		{with(load.Column{Name: "a", Type: "colour", From: "item:1"}), Header{OpenedAt: now, Fingerprint: "f"}, "column 1: "},
 		{with(load.Column{Name: "a", Type: "string", From: "nowhere"}), Header{OpenedAt: now, Fingerprint: "f"}, "column 1: "},
@@ -418,7 +418,7 @@ func TestVersions(t *testing.T) {
 		for _, version := range []int{0, headerVersion + 1} {
 			must(t, c.put(t.Context(), headerName, seal(fmt.Appendf(nil, `{"version":%d,"run_id":"r"}`, version))))
 			i, err := c.Found(t.Context())
-			if i == nil || err == nil || !strings.Contains(err.Error(), fmt.Sprintf("its version is %d, and this program reads %d", version, headerVersion)) {
+			if i == nil || err == nil || !strings.Contains(err.Error(), fmt.Sprintf("its version is %d, but formetl reads version %d", version, headerVersion)) {
 				t.Errorf("found %+v, %v", i, err)
 			}
 		}

@@ -61,7 +61,7 @@ func (c *Checkpoint) Found(ctx context.Context) (*Inherited, error) {
 	err = c.check(ctx, found, func(p *Piece) error {
 		r, err := c.record(ctx, *p)
 		if err == nil && !slices.Contains(found.Runs, r.Run) {
-			err = fmt.Errorf("it is of run %s, which had lost the checkpoint", r.Run)
+			err = fmt.Errorf("run %s wrote it after another run had taken over the checkpoint", r.Run)
 		}
 		if err == nil {
 			*p, err = r.piece(*p)
@@ -163,7 +163,7 @@ func (i *Inherited) Unfit(next Header) error {
 	case next.OpenedAt.Sub(i.Newest()).Abs() > KeepFor:
 		return errors.New("it is too old")
 	case next.Full && !i.Full:
-		return errors.New("everything is to be read anew")
+		return errors.New("a run with --full reads everything again")
 	}
 	for _, base := range next.Bases {
 		if base.RunID != "" && base.RunID == i.RunID {

@@ -208,9 +208,9 @@ func (r record) piece(at Piece) (p Piece, err error) {
 	case p.After > p.Through || n != int64(p.IDs.Len()):
 		return p, errors.New("its numbers do not agree")
 	case p.Stats.Rows > 0 && len(p.streams) == 0:
-		return p, errors.New("it lacks its rows")
+		return p, errors.New("its rows are missing")
 	case n > 0 && (p.IDs.Min() <= p.After || p.IDs.Max() > p.Through):
-		return p, errors.New("its ids lie outside of it")
+		return p, errors.New("some of its ids are outside its range")
 	}
 	return p, nil
 }
@@ -230,7 +230,7 @@ var ErrDamaged error = damagedError{}
 type damagedError struct{}
 
 // Error says that the object does not hold what was written.
-func (damagedError) Error() string { return "it does not hold what was written" }
+func (damagedError) Error() string { return "it is missing or damaged" }
 
 // Temporary returns true: another run reads again what is damaged.
 func (damagedError) Temporary() bool { return true }

@@ -111,7 +111,7 @@ func (s *Set) writeCodebooks(ctx context.Context, schema *schemas.Schema) {
 		if fault, ok := errors.AsType[*definition.Fault](err); ok {
 			attrs = append(attrs, slog.String("hint", fault.Cure))
 		}
-		s.job.Log.LogAttrs(ctx, slog.LevelWarn, "the codebook could not be written; the data are whole without it", attrs...)
+		s.job.Log.LogAttrs(ctx, slog.LevelWarn, "the codebook could not be written; the data is complete without it", attrs...)
 	}
 }
 
@@ -346,7 +346,7 @@ func (j *Job) Choices(ctx context.Context, out definition.Output) (map[schemas.S
 	}
 	data, _, err := dest.Get(ctx, place.Schema())
 	if err != nil && !errors.Is(err, load.ErrNotExist) {
-		return nil, fmt.Errorf("the codebook of earlier runs: %w", err)
+		return nil, fmt.Errorf("the codebook of an earlier run cannot be read: %w", err)
 	}
 	var b codebook
 	if err != nil || json.Unmarshal(data, &b) != nil || b.Form != j.Form {
@@ -371,11 +371,11 @@ func ownFile(ctx context.Context, dest load.Store, name, path, head string) ([]b
 	case errors.Is(err, load.ErrNotExist):
 		return nil, nil
 	case err != nil:
-		return nil, fmt.Errorf("the codebook of earlier runs: %w", err)
+		return nil, fmt.Errorf("the codebook of an earlier run cannot be read: %w", err)
 	case len(bytes.TrimSpace(data)) > 0 && !bytes.HasPrefix(data, []byte(head)):
 		return nil, &definition.Fault{
-			Code: 73, Text: path + " is there, and is not a codebook that formetl wrote; it was left as it is, and no codebook was written",
-			Cure: "give the output or the file another name, or turn the codebook off: codebook: false in the output; of an export, leave --codebook out",
+			Code: 73, Text: path + " already exists, and formetl did not write it; it was not changed, and no codebook was written",
+			Cure: "rename that file or the output, or turn the codebook off (codebook: false in the output; for an export, leave out --codebook)",
 		}
 	}
 	return data, nil

@@ -75,9 +75,11 @@ func (p *place) choices(c schemas.Column, seen transform.Seen, was *load.Column)
 		return again
 	})
 	if seen.Many || len(all) > transform.MostChoices {
-		return nil, &definition.Fault{Code: 65, Text: fmt.Sprintf(
-			"column %s (list_as: columns) holds more than %d different values, or long ones: they are no choices that a file can have columns for; write list_as: joined or json, or explode: true; if people type some of them, as API v1 does not tell, declare choices: and write other: column",
-			c.Name, transform.MostChoices)}
+		return nil, &definition.Fault{
+			Code: 65, Text: fmt.Sprintf(
+				"column %s (list_as: columns) has more than %d different values, or very long ones, which is too much for a column each", c.Name, transform.MostChoices),
+			Cure: "in the schema, write list_as: joined or list_as: json, or explode: true; if people type values of their own, list choices: and write other: column",
+		}
 	}
 	return all, nil
 }

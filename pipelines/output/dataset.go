@@ -54,14 +54,14 @@ func (o *dataset) fits() ([]schemas.Column, error) {
 // belongs returns an error if the dataset is not the one that the definition describes,
 // or holds parts that its manifest does not list.
 func (o *dataset) belongs() error {
-	if err := o.changed(); err != nil {
+	if err := o.redefined(); err != nil {
 		return err
 	}
 	return Unlisted(o.job.Def, o.Path, o.inventory)
 }
 
-// changed returns an error if the definition now describes the dataset differently.
-func (o *dataset) changed() error {
+// redefined returns an error if the definition now describes the dataset differently.
+func (o *dataset) redefined() error {
 	m := o.manifest
 	if m == nil {
 		return nil
@@ -77,7 +77,7 @@ func (o *dataset) changed() error {
 		{"search", cmp.Or(was.Search, "none"), cmp.Or(is.Search, "none")},
 	} {
 		if c.was != c.is {
-			return changed(o.Path, "the "+c.what+" of the dataset", c.was, c.is, "")
+			return o.changed("the "+c.what+" of the dataset", c.was, c.is, "")
 		}
 	}
 	for _, p := range m.Parts {
@@ -87,7 +87,7 @@ func (o *dataset) changed() error {
 		}
 		if key.DT != load.DTValue(string(o.out.Partition), key.To) {
 			is := cmp.Or(o.out.Partition, definition.PartitionNone)
-			return changed(o.Path, "the partition of the dataset", partitionOf(key), string(is), "")
+			return o.changed("the partition of the dataset", partitionOf(key), string(is), "")
 		}
 	}
 	return nil
@@ -213,7 +213,7 @@ func (o *dataset) idSets(parts []*outputPart, reuse load.Reuse) (sets []load.Par
 // watermarkBefore returns the watermark that this run continues. It is zero if
 // the run replaces a dataset of other results.
 func (o *dataset) watermarkBefore() load.WallTime {
-	if o.manifest == nil || o.job.Full && o.changed() != nil {
+	if o.manifest == nil || o.job.Full && o.redefined() != nil {
 		return load.WallTime{}
 	}
 	return o.manifest.Watermark

@@ -32,7 +32,7 @@ func (s *Set) collectColumns(ctx context.Context) error {
 		p := out.at()
 		if d, ok := out.(continued); ok {
 			columns, err = d.fits()
-			disagree = cmp.Or(disagree, checkColumns(p.Path, columns, sets))
+			disagree = cmp.Or(disagree, p.checkColumns(columns, sets))
 			sets = schemas.Merge(sets, columns)
 		} else if p.resumesColumns() {
 			columns, err = ColumnsOf(p.manifest)
@@ -48,7 +48,7 @@ func (s *Set) collectColumns(ctx context.Context) error {
 	}
 	if disagree != nil {
 		s.job.Full = true
-		s.job.Log.LogAttrs(ctx, slog.LevelWarn, "the outputs have different columns, as a run --full leaves them that did not end; this run replaces everything",
+		s.job.Log.LogAttrs(ctx, slog.LevelWarn, "the outputs have different columns, because a run with --full did not finish; this run replaces everything",
 			slog.String("reason", brief("", disagree)))
 		return nil
 	}
@@ -79,7 +79,7 @@ func (p *place) earlierColumns() ([]schemas.Column, error) {
 		return nil, nil
 	}
 	if schema == nil && m.Names != naming {
-		return nil, changed(p.Path, "the naming of columns of the dataset", cmp.Or(m.Names, "declared"), naming, "")
+		return nil, p.changed("the naming of columns of the dataset", cmp.Or(m.Names, "declared"), naming, "")
 	}
 	if p.out.Exploded() {
 		m = elements(m)
@@ -98,15 +98,15 @@ func (p *place) earlierColumns() ([]schemas.Column, error) {
 		}
 		declared = slices.Delete(declared, positionAt, positionAt+1)
 	}
-	if err := checkColumns(p.Path, columns, declared); err != nil {
+	if err := p.checkColumns(columns, declared); err != nil {
 		return nil, err
 	}
 	if p.format.Cells && !p.out.Exploded() {
-		if err := checkLists(p.Path, m.Schema, schema); err != nil {
+		if err := p.checkLists(m.Schema, schema); err != nil {
 			return nil, err
 		}
 	}
-	if err := checkRules(p.Path, m.Schema, schema); err != nil || p.out.Exploded() {
+	if err := p.checkRules(m.Schema, schema); err != nil || p.out.Exploded() {
 		return nil, err
 	}
 	return columns, nil
@@ -122,37 +122,39 @@ func (j *Job) naming() string {
 }
 
 // checkColumns returns an error if columns rename or retype a column that the dataset
-// at path has (kept), or use the name of such a column for another source.
-func checkColumns(path string, kept, columns []schemas.Column) error {
-	describe := func(c schemas.Column) string { return c.Name + " " + c.Type.String() + " from " + c.From.String() }
+// has (kept), or use the name of such a column for another source.
+func (p *place) checkColumns(kept, columns []schemas.Column) error {
 	bySource, byName := make(map[schemas.Source]schemas.Column, len(columns)), make(map[string]schemas.Column, len(columns))
 	for _, c := range columns { // sources are unique, and so are names even if case is ignored
 		bySource[c.From], byName[strings.ToLower(c.Name)] = c, c
 	}
 	for _, k := range kept {
 		is, same := bySource[k.From]
-		if same && (is.Name != k.Name || !is.Type.Equal(k.Type)) {
-			return changed(path, "column "+k.Name, describe(k), describe(is), partsBreak)
-		}
-		if is, taken := byName[strings.ToLower(k.Name)]; taken && is.From != k.From {
-			return changed(path, "column "+k.Name, describe(k), describe(is), partsBreak)
+		other, taken := byName[strings.ToLower(k.Name)]
+		switch what := "column " + k.Name; {
+		case same && is.Name != k.Name:
+			return p.changed(what, "named "+k.Name, "named "+is.Name, partsBreak)
+		case same && !is.Type.Equal(k.Type):
+			return p.changed(what, k.Type.String(), is.Type.String(), partsBreak)
+		case taken && other.From != k.From:
+			return p.changed(what, "from "+k.From.String(), "from "+other.From.String(), partsBreak)
 		}
 	}
 	return nil
 }
 
 // changed returns the fault of a definition that describes a committed dataset, or one of its
-// columns, in another way than before. why says what harm that would do, with a blank before
-// and a colon behind; it may be "".
-func changed(path, what, was, is, why string) error {
+// columns, in another way than before. why says what harm that would do, with "; " before it; it
+// may be "".
+func (p *place) changed(what, was, is, why string) error {
 	return &definition.Fault{
 		Code: 78,
-		Text: fmt.Sprintf("%s: %s was %s and is %s now;%s restore it, write to another path, or replace everything with --full", path, what, was, is, why),
-		Cure: "restore what changed; or replace the dataset with `formetl run DEFINITION --full`, or give the output a new path",
+		Text: fmt.Sprintf("%s: %s was %s and is %s now%s", p.Path, what, was, is, why),
+		Cure: fmt.Sprintf("undo the change, or give the output a new path, or replace the whole dataset with `%s`", p.job.Def.Command("run", "--full")),
 	}
 }
 
-const partsBreak = " readers of the older parts would break:"
+const partsBreak = "; programs that read the older parts would fail"
 
 // ruleOf returns a column's pii rule as manifests spell it. An hmac rule includes
 // the id of the HMAC key, because hashes by different keys cannot be compared.
@@ -174,7 +176,7 @@ func sameRule(was, is string) bool {
 // checkRules returns an error if the schema has another pii rule for a
 // committed column. Older parts would show what the new rule hides, or hold
 // hashes unlike the new ones.
-func checkRules(path string, committed []load.Column, s *schemas.Schema) error {
+func (p *place) checkRules(committed []load.Column, s *schemas.Schema) error {
 	for _, was := range committed {
 		is, same := "not in the schema", was.PII == "" || s.Unknown == schemas.UnknownIgnore || s.Unknown == schemas.UnknownFail
 		if now, ok := columnFrom(s, was.From); ok {
@@ -182,7 +184,7 @@ func checkRules(path string, committed []load.Column, s *schemas.Schema) error {
 			is, same = described(rule), sameRule(was.PII, rule)
 		}
 		if !same {
-			return changed(path, "column "+was.Name, described(was.PII), is, " the older parts hold its values as they were written:")
+			return p.changed("column "+was.Name, described(was.PII), is, "; the older parts keep its values as they were written")
 		}
 	}
 	return nil
@@ -191,7 +193,7 @@ func checkRules(path string, committed []load.Column, s *schemas.Schema) error {
 // described returns a pii rule as text for people.
 func described(rule string) string {
 	if rule == "" {
-		return "written as it comes"
+		return "unprotected"
 	}
 	return "pii: " + rule
 }
@@ -221,12 +223,12 @@ func listRule(c schemas.Column) string {
 
 // checkLists returns an error if the schema shows a list in CSV in another way than the older
 // parts, because new parts would have other columns or other text.
-func checkLists(path string, committed []load.Column, s *schemas.Schema) error {
+func (p *place) checkLists(committed []load.Column, s *schemas.Schema) error {
 	for _, was := range committed {
 		now, ok := columnFrom(s, was.From)
 		if is := listRule(now); ok && is != was.ListAs {
 			describe := func(rule string) string { return "list_as: " + cmp.Or(rule, string(schemas.ListJoined)) }
-			return changed(path, "column "+was.Name, describe(was.ListAs), describe(is), partsBreak)
+			return p.changed("column "+was.Name, describe(was.ListAs), describe(is), partsBreak)
 		}
 	}
 	return nil

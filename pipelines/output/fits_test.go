@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -57,14 +58,14 @@ func TestCheckRules(t *testing.T) {
 		{was: hashed, is: "redact", refused: true},
 		{was: "redact", is: "hmac", refused: true},
 		{was: "truncate(3)", is: "truncate(4)", refused: true},
-		{was: "redact", is: "-", unknown: schemas.UnknownAdd, refused: true}, // it would be written as it comes
+		{was: "redact", is: "-", unknown: schemas.UnknownAdd, refused: true}, // it would be written unprotected
 		{was: "redact", is: "-", refused: true},
 	} {
-		err := checkRules("out/", []load.Column{{Name: "mail", Type: "string", From: "item:1", PII: c.was}}, ruled(t, c.unknown, c.is, c.key))
+		err := newPlace(&Job{Def: &definition.Definition{}}, definition.Output{}).checkRules([]load.Column{{Name: "mail", Type: "string", From: "item:1", PII: c.was}}, ruled(t, c.unknown, c.is, c.key))
 		if (err != nil) != c.refused {
 			t.Errorf("was %q, is %q (%s): %v", c.was, c.is, c.unknown, err)
 		}
-		if c.refused && (!strings.Contains(err.Error(), "column mail was ") || !strings.Contains(err.Error(), "--full")) {
+		if c.refused && (!strings.Contains(err.Error(), "column mail was ") || !strings.Contains(err.(*definition.Fault).Cure, "--full")) {
 			t.Errorf("was %q, is %q: %v", c.was, c.is, err)
 		}
 	}

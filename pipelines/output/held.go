@@ -79,7 +79,7 @@ func (o *dataset) holding(ctx context.Context, ids idset.Set, r reconcile.Replac
 		hits[i].Part = p
 		switch {
 		case errors.Is(err, idset.ErrDamaged):
-			o.job.Log.LogAttrs(ctx, slog.LevelWarn, "the ids of a part are not known; it is read again",
+			o.job.Log.LogAttrs(ctx, slog.LevelWarn, "the list of a part's ids is damaged; the part is read again",
 				slog.String("path", o.Path), slog.String("part", p.Path), slog.String("error", err.Error()))
 			hits[i].IDs = idset.Set{}
 		case err != nil:

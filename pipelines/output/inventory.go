@@ -17,17 +17,10 @@ func Unlisted(def *definition.Definition, path string, i load.Inventory) error {
 	}
 	return &definition.Fault{
 		Code: 73,
-		Text: fmt.Sprintf("%s holds %s that no manifest lists: %s; nothing is written beside them. `%s` replaces the whole dataset and removes them, `%s` removes them alone",
-			path, countOf(len(i.Unlisted)), plain.Few(load.NamesOf(i.Unlisted), mostNames), def.Command("run", "--full"), def.Command("clean", "--unlisted")),
-		Cure: "look at these parts; then replace the dataset with `formetl run DEFINITION --full`, or remove them with `formetl clean DEFINITION --unlisted`",
+		Text: fmt.Sprintf("%s contains %s that no manifest lists, so nothing is written there: %s",
+			path, plain.Plural(len(i.Unlisted), "part"), plain.Few(load.NamesOf(i.Unlisted), mostNames)),
+		Cure: fmt.Sprintf("look at these parts; then remove them with `%s`, or replace the whole dataset with `%s`", def.Command("clean", "--unlisted"), def.Command("run", "--full")),
 	}
-}
-
-func countOf(parts int) string {
-	if parts == 1 {
-		return "1 part"
-	}
-	return fmt.Sprintf("%d parts", parts)
 }
 
 // mostNames is how many parts an error names at most.

@@ -14,8 +14,8 @@ func TestUnlistedPartsAreNamed(t *testing.T) {
 		i.Unlisted = append(i.Unlisted, load.Object{Name: "part-min-max-000001-0000.csv"})
 	}
 	err := Unlisted(&definition.Definition{File: "x.yaml"}, "lake/feedback/", i)
-	for _, say := range []string{"lake/feedback/ holds 120 parts", "part-min-max-000001-0000.csv and 20 more;", "`formetl run x.yaml --full`", "`formetl clean x.yaml --unlisted`"} {
-		if !strings.Contains(err.Error(), say) {
+	for _, say := range []string{"lake/feedback/ contains 120 parts", "part-min-max-000001-0000.csv and 20 more", "`formetl run x.yaml --full`", "`formetl clean x.yaml --unlisted`"} {
+		if !strings.Contains(err.Error()+err.(*definition.Fault).Cure, say) {
 			t.Errorf("%q is not said: %v", say, err)
 		}
 	}

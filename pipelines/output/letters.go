@@ -121,7 +121,7 @@ func (l *Letters) parse(data []byte) error {
 			w, err = parseWindow(r.Window)
 		}
 		if err != nil || r.ResultID < 0 { // the text of the line may be personal data
-			return &definition.Fault{Code: 65, Text: fmt.Sprintf("line %d is no dead letter of formetl; mend it, or move the object away", number)}
+			return &definition.Fault{Code: 65, Text: fmt.Sprintf("line %d is not a dead letter that formetl wrote; restore the file, or move it away", number)}
 		}
 		l.Results[r.ResultID] = true
 		switch n := len(l.Windows); {

@@ -21,7 +21,7 @@ func TestDeadLettersAreReadBack(t *testing.T) {
 		"half a window": line("2026-01-02 00:00:00"), "a negative id": `{"result_id":-1,"raw":"secret","window":"undated"}`,
 	} {
 		l := Letters{Results: map[int64]bool{}}
-		if err := l.parse([]byte(text)); err == nil || !strings.Contains(err.Error(), "line 1 is no dead letter") || strings.Contains(err.Error(), "secret") {
+		if err := l.parse([]byte(text)); err == nil || !strings.Contains(err.Error(), "line 1 is not a dead letter") || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -79,7 +79,7 @@ func (p *place) locate(ctx context.Context) error {
 	p.Location, p.report.Path = at, at.Path
 	var ok bool
 	if p.format, ok = p.job.BuiltIn.Format(p.out.Format); !ok {
-		return definition.Unsupported(fmt.Sprintf("the format %q", p.out.Format), "choose one of those that `formetl run --help` lists")
+		return definition.Unsupported(fmt.Sprintf("the format %q", p.out.Format), "choose another format")
 	}
 	switch {
 	case p.out.Database != nil:
@@ -128,7 +128,7 @@ func (p *place) tellOther(ctx context.Context) {
 	if m == nil || p.job.Def.File == "" || m.Pipeline == is {
 		return
 	}
-	p.job.Log.LogAttrs(ctx, slog.LevelWarn, "another pipeline wrote this output last; give each its own path, unless you have renamed it",
+	p.job.Log.LogAttrs(ctx, slog.LevelWarn, "another pipeline wrote this output last; give each pipeline its own path, unless you renamed the pipeline",
 		slog.String("path", p.Path), slog.String("was", m.Pipeline), slog.String("is", is))
 }
 
@@ -161,7 +161,7 @@ func (p *place) lookBack(ctx context.Context) (err error) {
 	if p.recovered.RunID != "" {
 		what := "the commit of an earlier run was finished"
 		if !p.recovered.Finished {
-			what = "the commit of an earlier run could not be finished and was taken back; its results are read again"
+			what = "the commit of an earlier run could not be finished and was undone; its results are read again"
 		}
 		p.job.Log.LogAttrs(ctx, slog.LevelWarn, what, slog.String("path", p.Path), slog.String("earlier_run", p.recovered.RunID))
 	}
@@ -279,17 +279,17 @@ func ManifestAt(ctx context.Context, s load.Store, name string, out definition.O
 		return nil, version, err
 	}
 	if err := checkManifest(m, out); err != nil {
-		return nil, version, &load.ManifestError{Name: name, Problem: "it cannot be gone on from", Err: err}
+		return nil, version, &load.ManifestError{Name: name, Problem: "it cannot be continued", Err: err}
 	}
 	return m, version, nil
 }
 
 func checkManifest(m *load.Manifest, out definition.Output) error {
 	if m.Form == "" {
-		return errors.New("it names no form")
+		return errors.New("it does not name its form")
 	}
 	if len(m.Schema) == 0 && len(m.Parts) > 0 {
-		return errors.New("it has parts and no columns")
+		return errors.New("it has parts but no columns")
 	}
 	for _, p := range m.Parts {
 		if !out.Dataset() || out.Database != nil {

@@ -149,7 +149,7 @@ func (s *Set) setAside(ctx context.Context, p *place, err error) error {
 			p.report.holds(p.manifest)
 		}
 		if !errors.Is(err, syscall.EPIPE) { // EPIPE: standard output was closed by its reader
-			s.job.Log.LogAttrs(ctx, slog.LevelInfo, "output failed", slog.String("path", p.Path), slog.String("error", brief(p.Path, err)))
+			s.job.Log.LogAttrs(ctx, slog.LevelInfo, "an output failed", slog.String("path", p.Path), slog.String("error", brief(p.Path, err)))
 		}
 	}
 	if slices.ContainsFunc(s.outputs, func(out output) bool { return out.at().err == nil }) {
@@ -276,7 +276,7 @@ func (s *Set) DropStaged(ctx context.Context, runs ...string) {
 			continue
 		}
 		if err := load.DropStaged(ctx, p.dest, p.Scope, s.job.RunID, runs...); err != nil {
-			s.job.Log.LogAttrs(ctx, slog.LevelWarn, "what an earlier run had staged cannot be removed; `formetl clean` does it",
+			s.job.Log.LogAttrs(ctx, slog.LevelWarn, "staged files of an earlier run could not be removed; `formetl clean` removes them",
 				slog.String("path", p.Path), slog.String("error", err.Error()))
 		}
 	}

@@ -254,7 +254,7 @@ func TestCommit(t *testing.T) {
 	if err := os.Remove(filepath.Join(r.dir, "set", load.ManifestName)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.commit(t, rows); !strings.Contains(extracttest.MustAs[*definition.Fault](t, err).Error(), "--full") {
+	if _, err := r.commit(t, rows); !strings.Contains(extracttest.MustAs[*definition.Fault](t, err).Cure, "--full") {
 		t.Errorf("the error is %v", err)
 	}
 	r.full = true
@@ -310,16 +310,16 @@ func TestDatasetThatTheDefinitionNoLongerFits(t *testing.T) {
 		"the same search":      {func(d *definition.Definition) { d.Extract.Search.Where = []extract.Criterion{one, two} }, func(d *definition.Definition) { d.Extract.Search.Where = []extract.Criterion{two, one} }, ""},
 		"inferred since":       {same, func(d *definition.Definition) { d.Schema = nil }, "naming of columns of the dataset was declared and is id"},
 		"naming":               {func(d *definition.Definition) { d.Schema = nil }, func(d *definition.Definition) { d.Schema, d.Names = nil, schemas.ByLabel }, "naming of columns of the dataset was id and is label"},
-		"type":                 {same, declare("answer int64 item:1"), "column answer was answer string from item:1 and is answer int64"},
-		"name":                 {same, declare("reply string item:1"), "column answer was answer string from item:1 and is reply"},
-		"the name of another":  {same, declare("Answer string item:3"), "column answer was answer string from item:1 and is Answer string from item:3"},
+		"type":                 {same, declare("answer int64 item:1"), "column answer was string and is int64 now"},
+		"name":                 {same, declare("reply string item:1"), "column answer was named answer and is named reply"},
+		"the name of another":  {same, declare("Answer string item:3"), "column answer was from item:1 and is from item:3"},
 		"a column less":        {same, declare("colours list<string> item:2"), ""},
-		"a rule":               {same, column(1, func(c *schemas.Column) { c.PII = schemas.PII{Kind: schemas.PIIRedact} }), "column answer was written as it comes and is pii: redact"},
+		"a rule":               {same, column(1, func(c *schemas.Column) { c.PII = schemas.PII{Kind: schemas.PIIRedact} }), "column answer was unprotected and is pii: redact"},
 		"lists by other words": {same, column(2, func(c *schemas.Column) { c.ListAs = schemas.ListJoined }), ""},
 		"lists as columns":     {same, column(2, func(c *schemas.Column) { c.ListAs, c.Choices = schemas.ListColumns, []string{"1"} }), "column colours was list_as: joined and is list_as: columns"},
 		"lists as json":        {same, column(2, func(c *schemas.Column) { c.ListAs = schemas.ListJSON }), "column colours was list_as: joined and is list_as: json"},
 		"the same child":       {exploded("list<string>"), exploded("list<string>"), ""},
-		"a child's type":       {exploded("list<string>"), exploded("list<int64>"), "column colours was colours string from item:2 and is colours int64"},
+		"a child's type":       {exploded("list<string>"), exploded("list<int64>"), "column colours was string and is int64 now"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRun(t, t.TempDir(), definition.Output{Path: "set/", Format: "csv", Partition: definition.PartitionDay})
@@ -341,7 +341,7 @@ func TestDatasetThatTheDefinitionNoLongerFits(t *testing.T) {
 				return
 			}
 			for _, err := range []error{looked, err} {
-				if err == nil || !strings.Contains(err.Error(), c.what) || !strings.Contains(err.Error(), "--full") {
+				if err == nil || !strings.Contains(err.Error(), c.what) || !strings.Contains(extracttest.MustAs[*definition.Fault](t, err).Cure, "--full") {
 					t.Errorf("the error is %v, want %s", err, c.what)
 				}
 			}
@@ -498,7 +498,7 @@ func TestChildThatNobodyAsksFor(t *testing.T) {
 		if _, err := r.commit(t, map[int64]string{1: `, "colours": ["red"]`}); err != nil {
 			t.Fatal(err)
 		}
-		if told := strings.Contains(strings.Join(r.drift, " "), "set__colours/ stays as it is"); told != want {
+		if told := strings.Contains(strings.Join(r.drift, " "), "set__colours/ still has its old values"); told != want {
 			t.Errorf("run %d: drift %v", i, r.drift)
 		}
 	}
@@ -513,7 +513,7 @@ func TestCodebookRefused(t *testing.T) {
 		foreign bool
 		want    string
 	}{
-		"foreign": {func(root string) (load.Destination, error) { return local.New(root) }, true, "set.codebook.csv is there, and is not a codebook that formetl wrote"},
+		"foreign": {func(root string) (load.Destination, error) { return local.New(root) }, true, "set.codebook.csv already exists, and formetl did not write it"},
 		"open":    {func(string) (load.Destination, error) { return nil, refused }, false, "refused"},
 		"get": {func(root string) (load.Destination, error) {
 			d, err := local.New(root)
@@ -589,7 +589,7 @@ func TestChoices(t *testing.T) {
 			r.seen.Choices[choice] = 1
 		}
 		_, err := r.commit(t, map[int64]string{1: c.rows})
-		if is[*definition.Fault](err) != c.many || c.many != (err != nil) || c.many && !strings.Contains(err.Error(), "list_as: joined") {
+		if is[*definition.Fault](err) != c.many || c.many != (err != nil) || c.many && !strings.Contains(extracttest.MustAs[*definition.Fault](t, err).Cure, "list_as: joined") {
 			t.Fatalf("%s: %v", c.day, err)
 		}
 		files := r.files(t)

@@ -34,7 +34,7 @@ func (o *table) look(ctx context.Context) (err error) {
 		return err
 	}
 	if err := checkManifest(o.manifest, o.out); err != nil {
-		return &load.ManifestError{Name: o.Path, Problem: "it cannot be gone on from", Err: err}
+		return &load.ManifestError{Name: o.Path, Problem: "it cannot be continued", Err: err}
 	}
 	return nil
 }
@@ -181,7 +181,7 @@ func (o *table) stage(ctx context.Context, s *reconcile.Snapshot) error {
 		}
 		ids, err := o.idsOf(ctx, p)
 		if err != nil {
-			return fmt.Errorf("the part %s: %w; `%s` makes it again", p.Path, err, o.job.Def.Command("run", "--full"))
+			return fmt.Errorf("the part %s: %w; `%s` writes it again", p.Path, err, o.job.Def.Command("run", "--full"))
 		}
 		sets = append(sets, ids)
 	}

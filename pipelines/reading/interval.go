@@ -64,10 +64,10 @@ type RangeError struct {
 // Error gives the range, and why it holds no time.
 func (e *RangeError) Error() string {
 	if e.Endless {
-		return fmt.Sprintf("the range begins at %s, and it ends before, at %s (now, less `settle`): give an earlier `from`",
+		return fmt.Sprintf("the range is empty: it begins at %s and ends at %s (now, less `settle`): give an earlier `from`",
 			e.Window.From.Format(extract.WireTime), e.Window.To.Format(extract.WireTime))
 	}
-	return fmt.Sprintf("the range %s holds no time: `to` is exclusive and must lie after `from`", e.Window)
+	return fmt.Sprintf("the range %s is empty: `to` must be later than `from`", e.Window)
 }
 
 // ExitCode returns 78, an error of the definition or flags, because they name the range.

@@ -102,9 +102,9 @@ func CostlyText(plan *extract.Plan) string {
 		remedy = "read a shorter range, or choose a larger partition"
 	}
 	if plan.Total == extract.Unknown {
-		return fmt.Sprintf("the plan takes at least %d requests, one for each window of %s, and nothing was counted; %s", cost, plan.Range.Period, remedy)
+		return fmt.Sprintf("the plan needs at least %d requests, one for each window of %s, and nothing was counted; %s", cost, plan.Range.Period, remedy)
 	}
-	return fmt.Sprintf("the plan takes about %d requests for %d results, where %d would do (%d windows, window: %s); %s",
+	return fmt.Sprintf("the plan needs about %d requests for %d results, where %d would be enough (%d windows, window: %s); %s",
 		cost, plan.Total, fair, len(plan.Windows), plan.Range.Period, remedy)
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/formetl/formetl/extract/page"
 	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/schemas"
+	"github.com/formetl/formetl/schemas/plain"
 	"github.com/formetl/formetl/transform"
 )
 
@@ -230,10 +231,15 @@ func (e *RejectsError) Error() string {
 	}
 	such := ""
 	if len(first) > 0 {
-		such = "; such as " + strings.Join(first, ", ")
+		such = "; for example " + strings.Join(first, ", ")
 	}
-	return fmt.Sprintf("%d results were rejected and max_rejects is %d (%s)%s; mend the schema, or raise max_rejects; nothing was written",
-		e.Rejected, e.Max, strings.Join(faults, "; "), such)
+	return fmt.Sprintf("too many results were rejected: %s, and max_rejects allows %d (%s)%s; nothing was written",
+		plain.Thousands(e.Rejected), e.Max, strings.Join(faults, "; "), such)
+}
+
+// Hint says that only a change of the schema helps.
+func (e *RejectsError) Hint() string {
+	return "change the types of these columns in the schema, or raise max_rejects there"
 }
 
 // ExitCode returns 65, an error of the data: another run would meet the same values.

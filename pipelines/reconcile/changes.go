@@ -114,7 +114,7 @@ func ChangesInDoubt(manifests []*load.Manifest, f reading.Form, e *extract.FeedE
 func ResumeChanges(manifests []*load.Manifest, state *load.Changes) *Changes {
 	s := NoChanges(manifests, "")
 	if state == nil {
-		s.Reason = "the run that this one resumes from could not ask the service what changed"
+		s.Reason = "the run that this one resumes could not ask the service for changes"
 		return s
 	}
 	s.Usable = true
@@ -264,7 +264,7 @@ func (s *Changes) proveOrder(ctx context.Context, f reading.Form, feed *extract.
 		return err
 	}
 	if s.state.Witness = witness; witness == "" {
-		return &extract.FeedError{Problem: "nothing shows that the service sorts: its answers are in the order of ids or dates"}
+		return &extract.FeedError{Problem: "nothing proves that the service sorts by time of change, because its answers come in the order of ids or dates"}
 	}
 	f.Log.LogAttrs(ctx, slog.LevelDebug, "the service sorts", slog.String("column", witness))
 	return nil
@@ -452,7 +452,7 @@ func (s *Changes) manifest(e changesEnd) *load.Changes {
 	m := s.state
 	m.Later = e.Later
 	if m.Method, m.Reason = load.MethodChanges, s.Reason; e.Lookback || s.Reason != "" {
-		m.Method, m.Reason = load.MethodLookback, cmp.Or(s.Reason, "no earlier run found out up to when changes are known")
+		m.Method, m.Reason = load.MethodLookback, cmp.Or(s.Reason, "no earlier run asked for changes")
 	}
 	switch {
 	case e.Aside && s.base.Method == "":

@@ -16,8 +16,8 @@ import (
 // zones differ.
 func Imported() *definition.Fault {
 	return &definition.Fault{
-		Text: "results lie further in the future than zones differ, so they tell of no zone: they were imported, or the service's clock is wrong",
-		Cure: "look at the newest results with `formetl preview`; if the service's clock is wrong, tell those who run it",
+		Text: "some results are dated more than a day in the future: they were imported with such dates, or the service's clock is wrong",
+		Cure: "look at the newest results with `formetl preview DEFINITION --latest`; if the service's clock is wrong, tell those who run the service",
 	}
 }
 
@@ -32,7 +32,7 @@ func ClocksDiffer(ours, theirs time.Time, off time.Duration) *definition.Fault {
 		Code: 74,
 		Text: fmt.Sprintf("this machine's clock is %s %s the service's: %s here, %s in the service's Date header",
 			Rounded(off.Abs()), direction, ours.UTC().Format(time.RFC3339), theirs.UTC().Format(time.RFC3339)),
-		Cure: "let this machine take its time from the network (NTP); if it is right, tell those who run the service",
+		Cure: "set this machine's clock by the network (NTP); if it is right, tell those who run the service",
 	}
 }
 
@@ -41,9 +41,9 @@ func ClocksDiffer(ours, theirs time.Time, off time.Duration) *definition.Fault {
 func ZoneIsWrong(form string, zone *time.Location, newest time.Time, by time.Duration) *definition.Fault {
 	return &definition.Fault{
 		Code: 78,
-		Text: fmt.Sprintf("the newest change of form %s is dated %s, which is %s from now in %s: the account's clock is ahead of that zone by so much at least",
+		Text: fmt.Sprintf("the time zone seems wrong: the newest change of form %s is dated %s, which is %s in the future in %s",
 			form, load.Wall(newest), Rounded(by), zone),
-		Cure: "set source.timezone to the zone that the account's settings name",
+		Cure: "set source.timezone to the time zone in the account's settings",
 	}
 }
 

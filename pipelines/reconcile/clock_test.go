@@ -25,10 +25,10 @@ func TestLater(t *testing.T) {
 		what   string
 		cure   string
 	}{
-		{"an account in Sydney that is read as UTC", time.UTC, 9 * time.Hour, 0, true, "is 9 hours from now in UTC", "set source.timezone"},
-		{"the same without a Date", time.UTC, 9 * time.Hour, 0, false, "is 9 hours from now in UTC", "set source.timezone"},
+		{"an account in Sydney that is read as UTC", time.UTC, 9 * time.Hour, 0, true, "is 9 hours in the future in UTC", "set source.timezone"},
+		{"the same without a Date", time.UTC, 9 * time.Hour, 0, false, "is 9 hours in the future in UTC", "set source.timezone"},
 		{"our clock is an hour slow", sydney, -time.Minute, -time.Hour, true, "60 minutes behind the service's: 2026-06-15T16:00:00Z here", "(NTP)"},
-		{"it is, and the zone is wrong", time.UTC, 9 * time.Hour, -time.Hour, true, "is 9 hours from now in UTC", "set source.timezone"},
+		{"it is, and the zone is wrong", time.UTC, 9 * time.Hour, -time.Hour, true, "is 9 hours in the future in UTC", "set source.timezone"},
 		{"it came meanwhile", sydney, 10 * time.Second, 0, true, "", ""},
 		{"imported", sydney, 400 * time.Hour, 0, true, "they were imported", "formetl preview"},
 	} {

@@ -62,7 +62,7 @@ func (c *Reconciler) leaveSecondBefore(ctx context.Context) error {
 	if c.before == nil {
 		before, err := reading.IDsIn(ctx, c.Reader.Pages, extract.Window{From: from, To: from}, extract.IDRange{})
 		if err != nil {
-			return fmt.Errorf("the second before the range: %w", err)
+			return fmt.Errorf("reading the second before the range: %w", err)
 		}
 		c.before = before
 	}
@@ -72,7 +72,7 @@ func (c *Reconciler) leaveSecondBefore(ctx context.Context) error {
 	}
 	first.LeaveOut(c.before)
 	c.explained = c.explained.Union(c.before)
-	return c.readAgain(ctx, []*reading.Window{first}, "it holds results of the second before it", c.Reader.ForgetAround(c.before))
+	return c.readAgain(ctx, []*reading.Window{first}, "it has results of the second before it", c.Reader.ForgetAround(c.before))
 }
 
 // staleWindows returns the windows that hold an id which a later reading found
@@ -132,7 +132,7 @@ func (c *Reconciler) takeBack(ctx context.Context) (again bool, err error) {
 			continue
 		}
 		w.Earlier = w.Earlier.Without(lost)
-		if err := c.readAgain(ctx, []*reading.Window{w}, "what it left out is in no window", c.Reader.ForgetAround(lost)); err != nil {
+		if err := c.readAgain(ctx, []*reading.Window{w}, "results that it left out are in no other window", c.Reader.ForgetAround(lost)); err != nil {
 			return true, err
 		}
 		again = true
@@ -179,7 +179,7 @@ func (c *Reconciler) readAgain(ctx context.Context, windows []*reading.Window, w
 	}
 	var datedWindows, undatedWindows []*reading.Window
 	for _, w := range windows {
-		c.Reader.Log.LogAttrs(ctx, slog.LevelInfo, "window is read again", slog.String("window", w.Name()), slog.String("reason", why))
+		c.Reader.Log.LogAttrs(ctx, slog.LevelInfo, "a window is read again", slog.String("window", w.Name()), slog.String("reason", why))
 		switch {
 		case w.Undated != nil:
 			undatedWindows = append(undatedWindows, w)

@@ -14,6 +14,7 @@ import (
 	"github.com/formetl/formetl/load/idset"
 	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/reading"
+	"github.com/formetl/formetl/schemas/plain"
 )
 
 // Counts can agree while a result is lost: it moves from a window that is still to
@@ -144,7 +145,7 @@ func (c *Reconciler) checkChanges(ctx context.Context) (again bool, err error) {
 		c.weak = true
 		return false, nil
 	case c.Reader.Pages.Unstamped() > 0:
-		problem := fmt.Sprintf("%d results carry no %s", c.Reader.Pages.Unstamped(), extract.UpdateMeta)
+		problem := fmt.Sprintf("there are %s without %s", plain.Plural(c.Reader.Pages.Unstamped(), "result"), extract.UpdateMeta)
 		if asked.Continues {
 			return false, &extract.FeedError{Problem: problem}
 		}
@@ -165,7 +166,7 @@ func (c *Reconciler) checkChanges(ctx context.Context) (again bool, err error) {
 	}
 	if failed, ok := errors.AsType[*extract.FeedError](err); ok {
 		asked.Usable, c.weak = false, true
-		c.Reader.Log.LogAttrs(ctx, slog.LevelWarn, "what changed during the run is not known", slog.String("reason", failed.Problem))
+		c.Reader.Log.LogAttrs(ctx, slog.LevelWarn, "it is not known what changed during the run", slog.String("reason", failed.Problem))
 		return true, nil
 	}
 	return again, err
@@ -195,12 +196,12 @@ func (c *Reconciler) checkNamed(ctx context.Context) error {
 		return nil
 	}
 	id := unnamed.Min()
-	e := &extract.FeedError{Problem: fmt.Sprintf("result %d was read, and is gone now, which no count shows", id)}
+	e := &extract.FeedError{Problem: fmt.Sprintf("result %d disappeared after it was read, and no count shows that", id)}
 	found, err := c.changesIn(ctx, extract.Window{}, idset.Of(id))
 	for _, change := range found {
-		e.Problem = fmt.Sprintf("result %d is new, and the service does not name it among those that changed", id)
+		e.Problem = fmt.Sprintf("the service does not list the new result %d among the changes", id)
 		if e.Newest = change.At; e.Newest.IsZero() {
-			e.Problem = fmt.Sprintf("result %d carries no %s", id, extract.UpdateMeta)
+			e.Problem = fmt.Sprintf("result %d has no %s", id, extract.UpdateMeta)
 		}
 	}
 	return cmp.Or(err, error(e))
@@ -257,7 +258,7 @@ func (c *Reconciler) askFor(ctx context.Context, missing idset.Set) (again bool,
 	}
 	inside := idsOf(found)
 	c.explained = c.explained.Union(missing).Without(inside)
-	c.Reader.Log.LogAttrs(ctx, slog.LevelInfo, "results that are in no window were asked for",
+	c.Reader.Log.LogAttrs(ctx, slog.LevelInfo, "results that are in no window were looked for",
 		slog.Int("results", missing.Len()), slog.Int("extracted", len(found)))
 	outside := missing.Without(inside)
 	c.outside = c.outside.Union(outside)
@@ -288,7 +289,7 @@ func (c *Reconciler) changesIn(ctx context.Context, w extract.Window, ids idset.
 			return nil
 		})
 		if err != nil {
-			return nil, fmt.Errorf("results that are in no window: %w", err)
+			return nil, fmt.Errorf("looking for results that are in no window: %w", err)
 		}
 	}
 	return found, nil

@@ -27,7 +27,7 @@ func (c *Reconciler) rereadStale(ctx context.Context) error {
 			return nil
 		}
 		c.compared = c.compared.Union(ids)
-		if err := c.readConcerned(ctx, nil, ids, stale{}, "a result of it has another date now"); err != nil {
+		if err := c.readConcerned(ctx, nil, ids, stale{}, "the date of one of its results changed"); err != nil {
 			return err
 		}
 		if err := c.rereadDuplicates(ctx); err != nil {
@@ -119,7 +119,7 @@ func (c *Reconciler) readStale(ctx context.Context) error {
 	if c.Changes != nil && c.Interval.Continues {
 		named = c.Changes.Named
 	}
-	return c.readConcerned(ctx, named, idsOf(named), c.staleBefore(ctx), "a result of it changed, or it is damaged")
+	return c.readConcerned(ctx, named, idsOf(named), c.staleBefore(ctx), "one of its results changed, or it is damaged")
 }
 
 // stale is what of the datasets has to be read again.
@@ -142,7 +142,7 @@ func (s *stale) add(p load.Part) {
 func (c *Reconciler) staleBefore(ctx context.Context) (s stale) {
 	for _, d := range c.Parts.Datasets() {
 		for _, p := range d.Damaged {
-			c.Reader.Log.LogAttrs(ctx, slog.LevelWarn, "a part is missing or has another size; it is made again", slog.String("part", p.Path))
+			c.Reader.Log.LogAttrs(ctx, slog.LevelWarn, "a part is missing or has another size; it is written again", slog.String("part", p.Path))
 			s.add(p)
 		}
 		if d.Manifest == nil {
@@ -150,7 +150,7 @@ func (c *Reconciler) staleBefore(ctx context.Context) (s stale) {
 		}
 		for _, p := range d.Manifest.Parts {
 			if p.Unfetched {
-				c.Reader.Log.LogAttrs(ctx, slog.LevelInfo, "uploaded files of a part could not be fetched; they are asked for again", slog.String("part", p.Path))
+				c.Reader.Log.LogAttrs(ctx, slog.LevelInfo, "some uploaded files of a part were not fetched; they are asked for again", slog.String("part", p.Path))
 				s.add(p)
 			}
 		}
@@ -174,7 +174,7 @@ func windowOf(p load.Part) extract.Window { return extract.Window{From: p.From.T
 // readNamed reads again the windows and parts that hold one of the results named as changed,
 // and the span in which the date of each lies now.
 func (c *Reconciler) readNamed(ctx context.Context, named []extract.Change) error {
-	const why = "a result of it changed"
+	const why = "one of its results changed"
 	ids := idsOf(named)
 	windows := slices.DeleteFunc(slices.Clone(c.Windows), func(w *reading.Window) bool {
 		dated := w.Undated == nil && slices.ContainsFunc(named, func(change extract.Change) bool {

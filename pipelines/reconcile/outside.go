@@ -84,7 +84,7 @@ func (c *Reconciler) ReadUndated(ctx context.Context) error {
 		c.counted.read, c.counted.since = extract.Unknown, nil
 		return nil
 	}
-	c.Reader.Log.LogAttrs(ctx, slog.LevelInfo, "results without a date", slog.Int64("results", n), slog.Int("id_ranges", len(ranges)))
+	c.Reader.Log.LogAttrs(ctx, slog.LevelInfo, "results without a date are read", slog.Int64("results", n), slog.Int("id_ranges", len(ranges)))
 	c.Reader.Expect(n)
 	// Where neither counts nor changes would show that a result got a date, its dates tell.
 	return c.addUndated(ctx, reading.Undated{Ranges: ranges, Started: !c.Verifies() && c.Changes == nil}, n)
@@ -311,7 +311,7 @@ type LateError struct {
 
 // Error gives the present by this machine's clock, in the definition's zone.
 func (e *LateError) Error() string {
-	return fmt.Sprintf("results are dated later than now, which is %s by this machine's clock and the definition's timezone", e.Now.Format(extract.WireTime))
+	return fmt.Sprintf("some results are dated in the future: it is %s now by this machine's clock and the definition's timezone", e.Now.Format(extract.WireTime))
 }
 
 // late counts the results after the run's range. The error is a *LateError if some

@@ -59,10 +59,10 @@ func (c *Reconciler) SumsUp() bool { return c.Verifies() && c.Changes.continues(
 // verify compares what was read with the service's counts, and reads again what differs.
 func (c *Reconciler) verify(ctx context.Context) (err error) {
 	if !c.Verifies() {
-		c.Verified = &load.Verified{Extracted: reading.Results(reading.OfRange(c.Windows)), Reason: "not asked for"}
+		c.Verified = &load.Verified{Extracted: reading.Results(reading.OfRange(c.Windows)), Reason: "the definition says verify: false"}
 		switch {
 		case c.Reader.Filtered():
-			c.Verified.Reason = "not applicable: counts know neither searches nor views"
+			c.Verified.Reason = "the service cannot count the results of a search or a view"
 		case c.Reader.Countless != "":
 			c.Verified.Reason = c.Reader.Countless
 		}
@@ -153,7 +153,7 @@ func (c *Reconciler) prove(ctx context.Context, p *proof) error {
 		if err := c.again(); err != nil { // also where the count is not the sum of the windows' counts
 			return err
 		}
-		c.Reader.Log.LogAttrs(ctx, slog.LevelInfo, "the count does not agree",
+		c.Reader.Log.LogAttrs(ctx, slog.LevelInfo, "the service's count differs from what was read",
 			slog.Int64("counted", p.counted()), slog.Int64("extracted", p.held), slog.Int("windows", len(again)))
 		forget := c.Reader.ForgetMiscounted
 		if p.of == ofAll {
@@ -346,7 +346,7 @@ func (c *Reconciler) halve(ctx context.Context, p *proof, line []span) (wrong []
 
 // whyCounted is the reason that the log gives where something is read again because it does
 // not agree with a count.
-const whyCounted = "the service counts otherwise"
+const whyCounted = "the service's count differs"
 
 // count asks how many results a window holds, without those of the second before it.
 func (c *Reconciler) count(ctx context.Context, w extract.Window) (int64, error) {

@@ -160,10 +160,10 @@ func (c *Reconciler) nameMethod() error {
 		if !c.weak {
 			v.Method = load.MethodChanges
 		} else if reading.MayMiss(c.Plan) {
-			v.Unproven = "results that moved while they were read may be missing, because the service does not tell what changed"
+			v.Unproven = "results that changed during the run may be missing, because the service does not list what changed"
 		}
 		if !c.Reader.Def.Extract.Verify {
-			v.Unproven = "no counts are compared, as was asked for"
+			v.Unproven = "the definition says verify: false"
 		}
 	case c.weak:
 		v.Method = c.Reader.CountMethod()
@@ -172,8 +172,8 @@ func (c *Reconciler) nameMethod() error {
 	}
 	if v.Unproven != "" && c.Reader.Def.Extract.Proof {
 		return &definition.Fault{
-			Code: 65, Text: "not verified: " + v.Unproven + "; nothing was written, because the run must prove what it reads (--strict, or verify: required)",
-			Cure: "if you can do without the proof, leave out --strict and `verify: required`; `formetl doctor DEFINITION` shows what the service honours",
+			Code: 65, Text: "not verified: " + v.Unproven + "; nothing was written, because --strict or verify: required asks for proof",
+			Cure: "to run without proof, leave out --strict and `verify: required`; `" + c.Reader.Def.Command("doctor") + "` shows what the service can prove",
 		}
 	}
 	return nil
@@ -248,8 +248,7 @@ func (e *VerifyError) Error() string {
 	if e.Undated {
 		what, where = "results without a date", ""
 	}
-	return fmt.Sprintf("the service counts %d %s and sends %d, also when it is asked again%s: its counts do not agree with its pages; nothing was written: `formetl doctor` shows what the service honours",
-		e.Counted, what, e.Extracted, where)
+	return fmt.Sprintf("the service counts %d %s%s but sends %d, even when asked again; nothing was written", e.Counted, what, where, e.Extracted)
 }
 
 // ExitCode returns 65, an error of the data: another run would meet the same counts.
@@ -279,9 +278,9 @@ func (c *Reconciler) again() error {
 	w := slices.MaxFunc(c.Windows, func(a, b *reading.Window) int { return cmp.Compare(a.Tries, b.Tries) })
 	return &definition.Fault{
 		Code: 75,
-		Text: fmt.Sprintf("the form changes faster than it can be read: %d requests went into finding and reading again what changed, most of them for the window %s, which was read %d times; nothing was written",
+		Text: fmt.Sprintf("the form changes faster than formetl can read it: %d requests were spent on reading changed windows again, most of them on the window %s, which was read %d times; nothing was written",
 			spent, w.Name(), w.Tries),
-		Cure: "run the same command again at a quieter time, or end the range earlier (`to`, or a longer `settle`)",
+		Cure: "run the same command again at a quieter time, or end the range earlier (an earlier `to`, or a longer `settle`)",
 	}
 }
 

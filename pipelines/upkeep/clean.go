@@ -70,7 +70,7 @@ func (c *cleaner) output(ctx context.Context, out definition.Output, at output.L
 			return nil
 		}
 		c.visited[out.Path] = true
-		return definition.Unsupported(out.Path+": cleaning a path that is another one for each run", "write a path without {run_id}, or remove the folders of old runs by hand")
+		return definition.Unsupported(out.Path+": cleaning a path with {run_id}", "remove what old runs left by hand, or write a path without {run_id}")
 	}
 	if c.visited[at.Path] || out.Database != nil {
 		// A load of a table leaves nothing but what it committed.

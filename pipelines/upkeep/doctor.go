@@ -84,7 +84,7 @@ func (l *Checklist) Err() error {
 	}
 	return &definition.Fault{
 		Text: fmt.Sprintf("%d of %d checks failed: %s", len(faults), len(l.Checks), strings.Join(names, ", ")),
-		Cure: "do what stands under each failed check; then run the same command again",
+		Cure: "do what is written under each failed check; then run the same command again",
 		Err:  errors.Join(faults...),
 	}
 }
@@ -92,8 +92,8 @@ func (l *Checklist) Err() error {
 // Unreadable returns the checklist of a definition file that cannot be read, with err as its only
 // failed check: without a definition nothing else can be checked.
 func Unreadable(file string, err error, now time.Time) *Checklist {
-	c := failed("definition", "", err, "mend what the message names; `formetl validate` checks a definition without the service")
-	c.Detail = "it cannot be read as a definition, so nothing else was checked: " + c.Detail
+	c := failed("definition", "", err, "fix what the message names; `formetl validate "+definition.ShellWord(file)+"` checks a definition without the service")
+	c.Detail = "nothing else was checked, because the definition is not valid: " + c.Detail
 	return &Checklist{Definition: file, At: now, Checks: []Check{c}}
 }
 
@@ -122,7 +122,7 @@ func Examine(ctx context.Context, def *definition.Definition, o pipelines.Option
 	}
 	for _, form := range forms {
 		if _, err := def.For(form); err != nil {
-			e.add(failed("schema", form, err, "write or mend the schema file"))
+			e.add(failed("schema", form, err, "write or fix the schema file"))
 		}
 	}
 	usable := *def
@@ -181,7 +181,7 @@ func (e *examination) skip(why string, names ...string) {
 // if the range of the run is empty.
 func (e *examination) definition() {
 	if _, err := reading.NewInterval(e.def, e.o.Flags(e.def), e.o.Now()); err != nil {
-		e.add(failed("definition", "", err, "set extract.from and extract.to to a range that has begun"))
+		e.add(failed("definition", "", err, "set extract.from and extract.to to a range that has already begun"))
 		return
 	}
 	paths := make([]string, len(e.def.Outputs))

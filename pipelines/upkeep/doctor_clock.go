@@ -19,7 +19,7 @@ const clockFault = 15 * time.Minute
 // seconds. How long the answer took is far less than the differences that are reported.
 func judgeClock(theirs, ours time.Time) Check {
 	if theirs.IsZero() {
-		return Check{Name: "clock", State: NotChecked, Detail: "no answer came with a Date header, so the service's clock is not known"}
+		return Check{Name: "clock", State: NotChecked, Detail: "no answer had a Date header, so the service's clock is not known"}
 	}
 	var off time.Duration
 	switch last := theirs.Add(time.Second); {
@@ -36,7 +36,7 @@ func judgeClock(theirs, ours time.Time) Check {
 		return Check{Name: "clock", State: Warning, Detail: err.Text, Cure: err.Cure}
 	}
 	c := failed("clock", "", err, err.Cure)
-	c.Detail += "; a range without `to` ends by this machine's clock, and S3 refuses requests of such a clock"
+	c.Detail += "; ranges without `to` end at the wrong time, and S3 refuses requests"
 	return c
 }
 
@@ -65,11 +65,11 @@ func judgeZone(zone *time.Location, form string, dates []time.Time, ours, theirs
 		err := reconcile.ZoneIsWrong(form, zone, newest, by)
 		return failed("zone", form, err, err.Cure)
 	case reconcile.Ahead(zone, newest, early) > 0:
-		c.Detail = "this machine's clock and the service's differ, and the newest change lies in the future of one of them"
+		c.Detail = "this machine's clock and the service's differ, and the newest change is in the future by one of them"
 	case age > reading.WidestZone:
-		c.Detail = fmt.Sprintf("the newest change is %s old, and only a fresh one tells of the zone", reconcile.Rounded(age))
+		c.Detail = fmt.Sprintf("the newest change is %s old, and only a recent change can show whether the zone is right", reconcile.Rounded(age))
 	default:
-		c.State, c.Detail = OK, fmt.Sprintf("in %s the newest change is %s old, and nothing lies in the future", zone, reconcile.Rounded(max(age, 0)))
+		c.State, c.Detail = OK, fmt.Sprintf("in %s the newest change is %s old, and no date is in the future", zone, reconcile.Rounded(max(age, 0)))
 	}
 	return c
 }

@@ -67,7 +67,7 @@ type reply struct {
 // inquiry is over, it sends nothing and returns an empty reply.
 func (p *inquiry) ask(ctx context.Context, q extract.ResultsQuery, count bool) (a reply) {
 	if p.over == "" && (p.sent()-p.sentBefore >= MostAsked || !p.mayAsk(ctx)) {
-		p.over = "no further request may be sent now"
+		p.over = "no more requests are allowed now"
 	}
 	if p.over != "" {
 		return a
@@ -93,9 +93,9 @@ func (p *inquiry) ask(ctx context.Context, q extract.ResultsQuery, count bool) (
 	case err == nil:
 		a.came = true
 	case errors.Is(err, extract.ErrNoCount):
-		a.refused = "the headers tell no count"
+		a.refused = "the headers have no count"
 	case refused != nil && !refused.Temporary():
-		a.refused = fmt.Sprintf("it is refused with error %d", refused.Code)
+		a.refused = fmt.Sprintf("the service refuses it with error %d", refused.Code)
 	default:
 		p.over = "the service did not answer"
 		p.add(failed("forms", p.table.Form, err, serviceCure(err)))
@@ -119,7 +119,7 @@ func (p *inquiry) agrees(ctx context.Context, q extract.ResultsQuery, page reply
 		case n.came && n.count == int64(len(page.rows)):
 			return verdict{"", n.count > 0}
 		case n.came && n.count == last:
-			return verdict{"they differ from the results, also when asked again", true}
+			return verdict{"they differ from the results, even when asked again", true}
 		case !n.came || last >= 0:
 			return verdict{n.refused, false}
 		}
@@ -213,9 +213,9 @@ func (p *inquiry) honours(ctx context.Context, newest reply, unsorted string) {
 		}
 		for _, r := range both {
 			if dateOf(r).Before(after.Window.From) {
-				early.wrong = "a result before it came, also when asked again"
+				early.wrong = "a result before it came, even when asked again"
 			} else {
-				late.wrong = "a result after it came, also when asked again"
+				late.wrong = "a result after it came, even when asked again"
 			}
 		}
 		early.shown = len(one.rows) > 0 && len(second.rows) > 0
@@ -228,8 +228,8 @@ func (p *inquiry) honours(ctx context.Context, newest reply, unsorted string) {
 	if p.unordered > 1 || p.unordered == p.pages && p.pages > 0 {
 		ascend.wrong = "the ids of a page do not strictly ascend"
 	}
-	const few, fewDates, agree, apart = "the form has too few results", "too few results have dates that differ", "they agree with the results", "two spans without common time share no result"
-	const uncounted = "there are no results, or more than a page, or they change"
+	const few, fewDates, agree, apart = "the form has too few results", "too few results have dates that differ", "they agree with the results", "two separate spans of time share no result"
+	const uncounted = "there are no results, or more than one page, or they change meanwhile"
 	late.shown = early.shown
 	p.tell("ascending ids", true, ascend, "on each page that was asked for", few)
 	p.tell(minID, true, below, "nothing below it came", few)
@@ -277,13 +277,13 @@ func (p *inquiry) check() Check {
 			others = append(others, r.Asked)
 		}
 	}
-	c := Check{Name: "specification", Of: p.table.Form, State: OK, Detail: fmt.Sprintf("the service honours %d of the %d things in the table; the others are not shown", yes, len(p.table.Rows))}
+	c := Check{Name: "specification", Of: p.table.Form, State: OK, Detail: fmt.Sprintf("the service honours %d of the %d rows of the table; the others could not be tested", yes, len(p.table.Rows))}
 	switch {
 	case len(broken) > 0:
-		err := &definition.Fault{Code: 65, Text: fmt.Sprintf("the service breaks its specification with form %s: it does not honour %s", p.table.Form, strings.Join(broken, ", "))}
-		c = failed(c.Name, c.Of, err, "send the table below to those who run the service; it holds nothing of the results")
+		err := &definition.Fault{Code: 65, Text: fmt.Sprintf("the service breaks its specification for form %s: it does not honour %s", p.table.Form, strings.Join(broken, ", "))}
+		c = failed(c.Name, c.Of, err, "send the table below to those who run the service; it contains no results")
 	case len(others) > 0:
-		c.State, c.Detail = Warning, "the service does not honour "+strings.Join(others, ", ")+", which a run can do without"
+		c.State, c.Detail = Warning, "the service does not honour "+strings.Join(others, ", ")+"; runs work without that"
 		c.Cure = "if runs prove less than you need, send the table below to those who run the service"
 	case yes == 0:
 		c.State = NotChecked

@@ -42,20 +42,20 @@ func TestJudgeZone(t *testing.T) {
 	}{
 		{"fresh", []time.Duration{minute, time.Hour}, 0, OK, "60 seconds old"},
 		{"hours old", []time.Duration{20 * time.Hour}, 0, OK, "20 hours old"},
-		{"a service's clock that is minutes off", []time.Duration{-4 * minute}, 0, OK, "nothing lies in the future"},
-		{"the account is an hour further east", []time.Duration{-57 * minute, 2 * minute}, 0, Failed, "57 minutes from now in America/Chicago"},
-		{"the account is half an hour further east", []time.Duration{-10 * minute}, 0, Failed, "10 minutes from now"},
-		{"the account is in Auckland", []time.Duration{-17 * time.Hour}, 0, Failed, "17 hours from now"},
-		{"old", []time.Duration{27 * time.Hour}, 0, NotChecked, "only a fresh one tells"},
-		{"imported for the future", []time.Duration{-400 * time.Hour}, 0, Warning, "they tell of no zone"},
+		{"a service's clock that is minutes off", []time.Duration{-4 * minute}, 0, OK, "no date is in the future"},
+		{"the account is an hour further east", []time.Duration{-57 * minute, 2 * minute}, 0, Failed, "57 minutes in the future in America/Chicago"},
+		{"the account is half an hour further east", []time.Duration{-10 * minute}, 0, Failed, "10 minutes in the future"},
+		{"the account is in Auckland", []time.Duration{-17 * time.Hour}, 0, Failed, "17 hours in the future"},
+		{"old", []time.Duration{27 * time.Hour}, 0, NotChecked, "only a recent change can show"},
+		{"imported for the future", []time.Duration{-400 * time.Hour}, 0, Warning, "more than a day in the future"},
 		{"one imported for the future", []time.Duration{-400 * time.Hour, 10 * minute}, 0, OK, "10 minutes old"},
-		{"busy", every(0, minute, 20), 0, OK, "nothing lies in the future"},
+		{"busy", every(0, minute, 20), 0, OK, "no date is in the future"},
 		{"busy until half an hour ago", every(30*minute, minute, 20), 0, OK, "30 minutes old"},
 		{"not busy enough to tell", every(61*minute, 6*minute, 20), 0, OK, "61 minutes old"},
 		{"too few to tell", every(61*minute, minute, 4), 0, OK, "61 minutes old"},
 		{"our clock is ahead", []time.Duration{minute}, 3 * time.Hour, OK, "60 seconds old"},
 		{"our clock is behind", []time.Duration{minute}, -3 * time.Hour, NotChecked, "this machine's clock and the service's differ"},
-		{"our clock is behind, and the zone is wrong", []time.Duration{-57 * minute}, -3 * time.Hour, Failed, "57 minutes from now"},
+		{"our clock is behind, and the zone is wrong", []time.Duration{-57 * minute}, -3 * time.Hour, Failed, "57 minutes in the future"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dates := make([]time.Time, 0, len(c.ages))

@@ -145,7 +145,7 @@ func (p *prober) test(ctx context.Context, at output.Location) {
 	case at.Scope != "":
 		var below []load.Object
 		if below, err = p.dest.List(ctx, at.Scope+"/"); len(below) > 0 {
-			err = &load.Error{Kind: load.ErrUnusable, Op: "create", Path: at.Path, Hint: "choose another name, or move the folder away", Err: fmt.Errorf("it is a folder that holds %s", below[0].Name)}
+			err = &load.Error{Kind: load.ErrUnusable, Op: "create", Path: at.Path, Hint: "choose another name, or move the folder away", Err: fmt.Errorf("it is a folder that contains %s", below[0].Name)}
 		}
 	case at.Manifest != "":
 		if _, err = p.dest.Stat(ctx, at.Manifest); errors.Is(err, load.ErrNotExist) {
@@ -178,7 +178,7 @@ func (p *prober) test(ctx context.Context, at output.Location) {
 		p.object(ctx)
 		p.remove(ctx)
 	}
-	p.tell(stages, p.stage(ctx), "a data object was staged and taken back")
+	p.tell(stages, p.stage(ctx), "a data object was staged and removed again")
 	p.tell(lists, nil, "what was written is listed")
 }
 
@@ -195,7 +195,7 @@ func (p *prober) object(ctx context.Context) {
 		return
 	}
 	if !bytes.Equal(data, content(1)) {
-		err = &load.Error{Kind: load.ErrFailed, Op: "read", Path: p.name, Hint: "look what stands between this machine and the store", Err: errors.New("other bytes came than were written")}
+		err = &load.Error{Kind: load.ErrFailed, Op: "read", Path: p.name, Hint: "check the proxies and gateways between this machine and the store", Err: errors.New("the bytes that were read are not those that were written")}
 	}
 	p.tell(reads, err, "it was read back")
 	refused := func(err error) error { // nil if the write was refused because of its condition
@@ -215,7 +215,7 @@ func (p *prober) object(ctx context.Context) {
 
 var errUnguarded = &load.Error{
 	Kind: load.ErrUnusable, Op: "use", Path: "the place", Hint: "use a store or version that honours conditional writes",
-	Err: errors.New("it writes although the condition of the write does not hold, so that two runs could write at once"),
+	Err: errors.New("it ignores the condition of a write, so two runs could overwrite each other"),
 }
 
 // stage tests the upload of a data object up to the step before the object becomes visible, and
@@ -246,7 +246,7 @@ func (p *prober) remove(ctx context.Context) {
 	err := p.dest.Delete(ctx, p.name)
 	if err == nil {
 		if _, _, there := p.dest.Get(ctx, p.name); there == nil {
-			err = &load.Error{Kind: load.ErrFailed, Op: "remove", Path: p.name, Hint: "look whether the bucket keeps objects (object lock, retention)", Err: errors.New("it is still there after it was removed")}
+			err = &load.Error{Kind: load.ErrFailed, Op: "remove", Path: p.name, Hint: "check whether the bucket keeps objects (object lock, retention)", Err: errors.New("it is still there after it was removed")}
 		}
 	}
 	p.tell(removes, err, "it was removed again")
@@ -260,7 +260,7 @@ func cureOf(err error) (what, cure string, usable bool) {
 		cure, usable = failed.Hint, failed.Kind == load.ErrFailed
 	}
 	if cure == "" {
-		return err.Error(), "check the place, its rights and the network", usable
+		return err.Error(), "check the path, its permissions and the network", usable
 	}
 	return strings.Replace(err.Error(), "; "+cure, "", 1), cure, usable
 }

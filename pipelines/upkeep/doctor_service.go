@@ -12,6 +12,7 @@ import (
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/schemas/plain"
 )
 
 // MostRequests is how many requests doctor sends to the service at most, if none has to be sent
@@ -33,7 +34,7 @@ func (e *examination) askService(ctx context.Context, noKey error) {
 	var why string
 	switch {
 	case noKey != nil:
-		why = "without a key the service was not asked"
+		why = "the service was not asked, because there is no key"
 	case used.State != OK:
 		why = "the service was not asked, because the budget does not allow it now"
 	default:
@@ -44,7 +45,7 @@ func (e *examination) askService(ctx context.Context, noKey error) {
 			e.listForms(ctx)
 			e.add(judgeClock(client.Clocks()))
 			e.askForm(ctx)
-			e.skip("no form is known whose results could be asked for", "zone", "specification")
+			e.skip("no form is known that could be tested", "zone", "specification")
 			e.Requests = e.sent() + client.Requests().Retries
 			return
 		}
@@ -73,11 +74,11 @@ func (e *examination) listForms(ctx context.Context) {
 		return
 	}
 	e.ok("service", e.def.Source.BaseURL+" answers")
-	e.ok("account", e.def.Source.Account+" is known there")
-	e.ok("key", "it is accepted")
+	e.ok("account", e.def.Source.Account+" exists")
+	e.ok("key", "the service accepts it")
 	e.forms, err = pipelines.Forms(ctx, listed{e.client, all}, e.def, e.o)
 	if err != nil {
-		e.add(failed("forms", "", err, "correct forms, exclude or --form; `formetl forms` lists those of the account"))
+		e.add(failed("forms", "", err, "correct forms, exclude or --form; `"+e.def.Command("forms")+"` lists the forms of the account"))
 		return
 	}
 	unlisted := slices.DeleteFunc(slices.Clone(e.forms), func(form string) bool {
@@ -89,11 +90,11 @@ func (e *examination) listForms(ctx context.Context) {
 	e.gone = map[string]bool{}
 	for i, form := range unlisted {
 		if i >= mostUnlisted || !e.mayAsk(ctx) {
-			e.add(Check{Name: "forms", Of: form, State: NotChecked, Detail: "the service does not list it, and was not asked for it"})
+			e.add(Check{Name: "forms", Of: form, State: NotChecked, Detail: "the service does not list it, and was not asked whether it exists"})
 			continue
 		}
 		n, err := e.client.Count(ctx, form, extract.CountQuery{})
-		does := fmt.Sprintf("counts %d results in it", n)
+		does := "counts " + plain.Plural(n, "result") + " in it"
 		if errors.Is(err, extract.ErrNoCount) {
 			does, err = "answers for it", nil
 		}
@@ -102,8 +103,8 @@ func (e *examination) listForms(ctx context.Context) {
 			continue
 		}
 		e.add(Check{
-			Name: "forms", Of: form, State: Warning, Detail: "the service does not list it, and " + does + " all the same",
-			Cure: "check whether the form's name is still right; `formetl forms` lists those of the account",
+			Name: "forms", Of: form, State: Warning, Detail: "the service does not list it, but " + does,
+			Cure: "check whether the form's name is still right; `" + e.def.Command("forms") + "` lists the forms of the account",
 		})
 	}
 }
@@ -146,7 +147,7 @@ func serviceCure(err error) string {
 	if transport.Temporary(err) {
 		return "try again later"
 	}
-	return "look whether the service is well, and whether source.base_url is its address"
+	return "check whether the service works, and whether source.base_url is its address"
 }
 
 // mayAsk tells whether the budget allows another request now. Doctor does not wait for the budget,
@@ -191,7 +192,7 @@ func (e *examination) askForm(ctx context.Context) {
 		theirs, ours := e.client.Clocks()
 		e.add(judgeZone(e.def.Source.Zone, p.table.Form, dates, now, now.Add(theirs.Sub(ours))))
 	}
-	e.skip("no result of the page that was asked for has a date", "zone")
+	e.skip("none of the newest results has a date", "zone")
 	p.honours(ctx, newest, unsorted)
 }
 
@@ -201,23 +202,23 @@ func budgetCheck(ctx context.Context, e *examination) Check {
 	now := e.o.Now()
 	use, err := pipelines.BudgetUse(ctx, e.def, e.o, now)
 	if err != nil {
-		return failed("budget", "", err, "move away what lies in the ledger's place, or choose another folder with state: or --state")
+		return failed("budget", "", err, "move the file that the message names, or choose another folder with state: or --state")
 	}
 	spent := &transport.BudgetError{Limit: use.PerMinute, Per: time.Minute, Until: use.Next}
 	switch {
 	case !use.Next.After(now):
 	case use.PerDay > 0 && use.Day >= use.PerDay:
 		spent.Limit, spent.Per = use.PerDay, 24*time.Hour
-		return failed("budget", "", spent, "come back after "+spent.ComeBack()+", or raise source.requests.per_day")
+		return failed("budget", "", spent, "run it after "+spent.ComeBack()+", or raise source.requests.per_day")
 	default:
-		return Check{Name: "budget", State: Warning, Detail: spent.Error(), Cure: "come back after " + spent.ComeBack() + "; a run waits until then"}
+		return Check{Name: "budget", State: Warning, Detail: spent.Error(), Cure: "wait until " + spent.ComeBack() + ", as a run does"}
 	}
 	var parts []string
 	if use.PerMinute > 0 {
-		parts = append(parts, fmt.Sprintf("%d of %d requests of the minute are booked", use.Minute, use.PerMinute))
+		parts = append(parts, fmt.Sprintf("%d of %d requests of this minute are used", use.Minute, use.PerMinute))
 	}
 	if use.PerDay > 0 {
-		parts = append(parts, fmt.Sprintf("%d of %d requests of the last 24 hours are booked", use.Day, use.PerDay))
+		parts = append(parts, fmt.Sprintf("%d of %d requests of the last 24 hours are used", use.Day, use.PerDay))
 	}
-	return Check{Name: "budget", State: OK, Detail: cmp.Or(strings.Join(parts, ", "), "the definition sets none")}
+	return Check{Name: "budget", State: OK, Detail: cmp.Or(strings.Join(parts, ", "), "the definition sets no budget")}
 }

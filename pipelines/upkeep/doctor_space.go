@@ -60,14 +60,14 @@ func (e *examination) space(state *StateReport) {
 func judgeSpace(d disk) Check {
 	c := Check{Name: "disk", Of: d.path, State: OK, Detail: size(d.free) + " are free"}
 	if d.need > 0 {
-		c.Detail += fmt.Sprintf("; a run stages about %s, as much as the last one wrote", size(d.need))
+		c.Detail += fmt.Sprintf("; a run needs about %s, as much as the last run wrote", size(d.need))
 	}
 	switch {
 	case d.free < d.need || d.free == 0:
-		c.State, c.Cure = Failed, "free space there, or write to another disk"
+		c.State, c.Cure = Failed, "make space there, or write to another disk"
 		c.Err = &load.Error{Kind: load.ErrFailed, Op: "write", Path: d.path, Hint: c.Cure, Err: syscall.ENOSPC}
 	case d.free < leastSpace || d.free/2 < d.need:
-		c.State, c.Cure = Warning, "free space there, before the disk is full"
+		c.State, c.Cure = Warning, "make space there, before the disk is full"
 	}
 	return c
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/output"
+	"github.com/formetl/formetl/schemas/plain"
 )
 
 // stateFolder tests the rights that runs need at the state, the folder or address of budgets and
@@ -61,8 +62,8 @@ func (e *examination) removeFolders() {
 		if entries, _ := os.ReadDir(folder); err == nil || errors.Is(err, fs.ErrNotExist) || len(entries) > 0 {
 			continue
 		}
-		c := failed(removes, "", err, "remove it")
-		c.Detail = "a folder that was made stays: " + c.Detail
+		c := failed(removes, "", err, "remove the folder")
+		c.Detail = "a folder that this check made could not be removed: " + c.Detail
 		e.add(c)
 		return
 	}
@@ -71,9 +72,9 @@ func (e *examination) removeFolders() {
 // checkpointCheck tells which checkpoints runs that ended early left in the state. A checkpoint is
 // what a run has read until it commits.
 func checkpointCheck(state *StateReport) Check {
-	c := Check{Name: "checkpoint", State: OK, Detail: "runs keep what they read in the state"}
+	c := Check{Name: "checkpoint", State: OK, Detail: "runs keep what they have read in the state"}
 	for _, early := range state.Checkpoints {
-		c.Detail += fmt.Sprintf("; run %s, which ended early, had read %d results of form %s", early.RunID, early.Rows, early.Form)
+		c.Detail += fmt.Sprintf("; run %s ended early, and left %s of form %s", early.RunID, plain.Plural(early.Rows, "result"), early.Form)
 	}
 	if slices.ContainsFunc(state.Forms, func(f *FormState) bool {
 		return slices.ContainsFunc(f.Outputs, func(o *OutputState) bool { return o.Holder != nil })
@@ -98,7 +99,7 @@ func (e *examination) leftovers(state *StateReport) {
 // leftoversAt returns a check that tells what earlier runs left at one output. If there are several
 // things, it tells of the one that hinders a run most.
 func (e *examination) leftoversAt(at *OutputState) Check {
-	clean, replace, unlist := e.def.Command("clean"), e.def.Command("run", "--full"), e.def.Command("clean", "--unlisted")
+	clean, replace, unlist := "`"+e.def.Command("clean")+"`", "`"+e.def.Command("run", "--full")+"`", "`"+e.def.Command("clean", "--unlisted")+"`"
 	found := func(state CheckState, cure, format string, args ...any) Check {
 		return Check{Name: "runs", Of: at.Path, State: state, Cure: cure, Detail: fmt.Sprintf(format, args...)}
 	}
@@ -106,11 +107,11 @@ func (e *examination) leftoversAt(at *OutputState) Check {
 	_, unreadable := errors.AsType[*load.RecordError](at.Err)
 	switch unlisted := output.Unlisted(e.def, at.Path, at.Inventory); {
 	case damaged:
-		return failed("runs", at.Path, at.Err, "restore the manifest, or replace the output by "+replace)
+		return failed("runs", at.Path, at.Err, "restore the manifest, or replace the output with "+replace)
 	case unreadable:
-		return failed("runs", at.Path, at.Err, "replace the output by "+replace)
+		return failed("runs", at.Path, at.Err, "replace the output with "+replace)
 	case at.Err != nil:
-		return found(NotChecked, "", "what earlier runs left cannot be seen: %v", at.Err)
+		return found(NotChecked, "", "what earlier runs left there cannot be read: %v", at.Err)
 	case at.Holder != nil:
 		held := &load.HeldError{Path: at.Path, Holder: *at.Holder}
 		c := found(Failed, "wait until that run has ended, or stop it; its lease ends with its process",
@@ -118,20 +119,20 @@ func (e *examination) leftoversAt(at *OutputState) Check {
 		c.Err = held
 		return c
 	case unlisted != nil:
-		c := found(Failed, "remove them by "+unlist+", or replace everything by "+replace,
-			"parts lie there that no manifest lists, and a run writes nothing beside them: %s", at.Inventory.Unlisted[0].Name)
+		c := found(Failed, "remove them with "+unlist+", or replace the whole dataset with "+replace,
+			"there are parts that no manifest lists, and a run does not write beside them: %s", at.Inventory.Unlisted[0].Name)
 		c.Err = unlisted
 		return c
 	case at.Pending != "":
-		return found(Warning, "the next run finishes it first; so does "+clean,
+		return found(Warning, "the next run finishes it, or "+clean+" does",
 			"the commit of run %s was interrupted, and readers may miss what it wrote until it is finished", at.Pending)
 	case len(at.Inventory.Damaged) > 0:
-		return found(Warning, e.def.Command("verify")+" names the command that makes them again",
-			"%d parts are damaged or missing: %s", len(at.Inventory.Damaged), at.Inventory.Damaged[0])
+		return found(Warning, "`"+e.def.Command("verify")+"` names the command that writes them again",
+			"%s damaged or missing: %s", plain.Plural(len(at.Inventory.Damaged), "part"), at.Inventory.Damaged[0])
 	case len(at.Leftovers) > 0:
-		return found(Warning, "remove them by "+clean, "runs that ended early left %d staged files or uploads", len(at.Leftovers))
+		return found(Warning, "remove them with "+clean, "runs that ended early left staged files or uploads: %d", len(at.Leftovers))
 	case at.Manifest != nil:
-		return found(OK, "", "run %s wrote %d rows there, and no run is under way", at.Manifest.RunID, at.Manifest.Rows)
+		return found(OK, "", "run %s wrote %s there, and no run is under way", at.Manifest.RunID, plain.Plural(at.Manifest.Rows, "row"))
 	}
-	return found(OK, "", "no run is under way, and none left anything")
+	return found(OK, "", "no run is under way, and no run left anything behind")
 }

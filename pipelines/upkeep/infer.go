@@ -65,28 +65,28 @@ func learn(ctx context.Context, def *definition.Definition, o pipelines.Options,
 // headNotes returns the comments at the top of an inferred schema: what it was made from, and how
 // to go on with it.
 func headNotes(form string, s Sampled, how InferOptions) []string {
-	made := fmt.Sprintf("The columns of form %s, from its headings and %s (%s).", form, sampledText(s), count(s.Requests, "request", "requests"))
-	lines := []string{made, "Edit names, types and rules as you need them: another inference writes a new file, which keeps none of it."}
+	made := fmt.Sprintf("The columns of form %s, from its headings and %s (%s).", form, sampledText(s), plain.Plural(s.Requests, "request"))
+	lines := []string{made, "Edit names, types and rules as you like. If the schema is inferred again, your edits are not kept."}
 	if how.Personal {
-		lines = append(lines, "\"pii?\" marks columns that look like personal data: confirm each, and look at the others too.")
+		lines = append(lines, "\"pii?\" marks columns that look like personal data: check each of them, and the other columns too.")
 	}
 	return lines
 }
 
 // sampledText says how many results the sample has, and of which range.
 func sampledText(s Sampled) string {
-	text := count(s.Results, "result", "results")
+	text := plain.Plural(s.Results, "result")
 	switch {
 	case s.Whole && s.Results > 1:
 		text = "all " + text
 	case s.Whole:
 	case s.Total == extract.Unknown:
-		text += " spread over those there are"
+		text += " from all parts of the range"
 	default:
-		text += fmt.Sprintf(" spread over the %d", s.Total)
+		text += fmt.Sprintf(" of the %d, from all parts of the range", s.Total)
 	}
 	if s.Range != (extract.Window{}) {
-		text += " of " + s.Range.String()
+		text += ", " + s.Range.String()
 	}
 	return text
 }
@@ -101,7 +101,7 @@ func columnNotes(c schemas.Column, g transform.Guess, personal bool) []string {
 	}
 	notes := []string{why}
 	if personal && g.Personal != "" {
-		notes = append(notes, fmt.Sprintf("pii? likely %s: to protect it add pii: hmac (or drop, redact, truncate(n))", g.Personal))
+		notes = append(notes, fmt.Sprintf("pii? likely %s: to protect it, add pii: hmac (or drop, redact, truncate(n))", g.Personal))
 	}
 	return notes
 }
@@ -110,7 +110,7 @@ func columnNotes(c schemas.Column, g transform.Guess, personal bool) []string {
 func presence(c schemas.Column, g transform.Guess) string {
 	empty := ""
 	if t := cmp.Or(c.Type.Elem, &c.Type); g.Empty > 0 && t.Kind != schemas.String {
-		empty = fmt.Sprintf(" (%s null)", count(g.Empty, "empty answer becomes", "empty answers become"))
+		empty = fmt.Sprintf(" (null for %s)", plain.Plural(g.Empty, "empty answer"))
 	}
 	switch {
 	case c.From.Kind == schemas.FromResultID || g.Results == 0:
@@ -120,15 +120,7 @@ func presence(c schemas.Column, g transform.Guess) string {
 	case g.Filled == g.Results:
 		return fmt.Sprintf("; a value in all %d results", g.Results) + empty
 	}
-	return fmt.Sprintf("; no value in %d of %s", g.Results-g.Filled, count(g.Results, "result", "results")) + empty
-}
-
-// count spells a number with its noun, of which one and many are the singular and the plural.
-func count(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
+	return fmt.Sprintf("; no value in %d of %s", g.Results-g.Filled, plain.Plural(g.Results, "result")) + empty
 }
 
 // longestLabel is how many characters of a label a comment of an inferred schema shows.

@@ -93,5 +93,8 @@ func InferColumns(ctx context.Context, def *definition.Definition, o pipelines.O
 // NoColumns returns the *definition.Fault, of exit code 66, that a form's columns are not known:
 // the definition in file names no schema, and no run has left columns of the form.
 func NoColumns(file, form string) error {
-	return &definition.Fault{Code: 66, Text: fmt.Sprintf("%s has no schema, and no run has left columns of form %s: there is nothing to compare the form with; run it, or write a schema by `formetl schema infer`", file, form)}
+	return &definition.Fault{
+		Code: 66, Text: fmt.Sprintf("%s has no schema, and no run has stored columns of form %s, so there is nothing to compare with", file, form),
+		Cure: fmt.Sprintf("run the definition, or give it a schema: `formetl schema infer %s --form %s -o %[2]s.schema.yaml` writes one", definition.ShellWord(file), definition.ShellWord(form)),
+	}
 }

@@ -98,7 +98,7 @@ func TestOutputsThatFail(t *testing.T) {
 		t.Errorf("reset: %+v, %v", reset, err)
 	}
 	// That a path cannot be cleaned is told once, and not for each form.
-	if _, err = upkeep.Clean(t.Context(), def, o, load.CleanOptions{}); err == nil || strings.Count(err.Error(), "another one for each run") != 2 {
+	if _, err = upkeep.Clean(t.Context(), def, o, load.CleanOptions{}); err == nil || strings.Count(err.Error(), "cleaning a path with {run_id}") != 2 {
 		t.Errorf("clean: %v", err)
 	}
 	def.Extract.Incremental = false

@@ -13,6 +13,7 @@ import (
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/output"
+	"github.com/formetl/formetl/schemas/plain"
 )
 
 // Verification is what Verify or VerifyPath found.
@@ -72,7 +73,7 @@ func (v *verifier) output(ctx context.Context, out definition.Output, at output.
 	if !out.Lasting() {
 		return &Verified{
 			Path: at.Path, Form: v.form, Pipeline: v.def.Name, Problems: []Problem{}, Sound: true,
-			Notes: []string{"each run has a path of its own here: verify the path of one run"},
+			Notes: []string{"each run writes to its own path here: verify the path of one run"},
 		}, nil
 	}
 	if out.Database != nil {
@@ -88,7 +89,7 @@ func (v *verifier) output(ctx context.Context, out definition.Output, at output.
 	}
 	if m := found.Manifest; m != nil {
 		if m.Form != v.form || m.Source.Account != v.def.Source.Account {
-			found.about(byFullRun, "it is the manifest of form %s of pipeline %s, and the definition writes form %s", m.Form, m.Pipeline, v.form)
+			found.about(byFullRun, "the manifest is of form %s of account %s, but the definition writes form %s of account %s", m.Form, m.Source.Account, v.form, v.def.Source.Account)
 		}
 		if v.client != nil && !out.Exploded() {
 			if err = v.compare(ctx, found); err != nil {
@@ -102,7 +103,7 @@ func (v *verifier) output(ctx context.Context, out definition.Output, at output.
 
 // table compares a table of a database with the manifest of its last load.
 func (v *verifier) table(ctx context.Context, out definition.Output, path string) (*Verified, error) {
-	o := &Verified{Path: path, Problems: []Problem{}, Notes: []string{"whether values were changed by hand is not known: a table keeps no checksums"}}
+	o := &Verified{Path: path, Problems: []Problem{}, Notes: []string{"changes of values by hand are not found, because a table has no checksums"}}
 	table, err := v.o.BuiltIn.OpenTable(path, out.Database)
 	if err != nil {
 		return nil, err
@@ -112,13 +113,13 @@ func (v *verifier) table(ctx context.Context, out definition.Output, path string
 		return nil, err
 	}
 	if o.nothing = m == nil; o.nothing {
-		o.about(byAnyRun, "no run has loaded the table")
+		o.about(byAnyRun, "no run has loaded the table yet")
 		return o, nil
 	}
 	o.of(m)
 	lacking, err := table.Lacking(ctx, m)
 	for _, p := range lacking {
-		o.add("missing", p, "rows of its results are missing")
+		o.add("missing", p, "some of its rows are missing")
 	}
 	for _, p := range m.Parts {
 		if !slices.ContainsFunc(lacking, func(l load.Part) bool { return l.Path == p.Path }) {
@@ -132,7 +133,7 @@ func (v *verifier) table(ctx context.Context, out definition.Output, path string
 // count of that window, and adds a problem where they differ.
 func (v *verifier) compare(ctx context.Context, found *Verified) error {
 	if v.def.Extract.View != "" || len(v.def.Extract.Search.Where) > 0 {
-		found.Notes = append(found.Notes, "the service was not asked, because its counts know nothing of a search or a view")
+		found.Notes = append(found.Notes, "the service was not asked, because it cannot count the results of a search or a view")
 		return nil
 	}
 	var windows []load.Range
@@ -170,7 +171,7 @@ func (v *verifier) compare(ctx context.Context, found *Verified) error {
 			return err
 		}
 		if n != held[w] {
-			found.add("count", first[w], "the service counts %d results in this window, and its parts hold %d", n, held[w])
+			found.add("count", first[w], "the service counts %s in this window, but its parts have %d", plain.Plural(n, "result"), held[w])
 		}
 	}
 	return nil
@@ -224,8 +225,10 @@ func VerifyPath(ctx context.Context, path string, o pipelines.Options, given []s
 		return report, err
 	}
 	if found.nothing {
-		return report, &definition.Fault{Code: 64, Text: "there is no manifest at " + path +
-			": name a definition, the folder of a dataset, or a file beside which a manifest lies (formetl export writes one with --manifest)"}
+		return report, &definition.Fault{
+			Code: 64, Text: "there is no manifest at " + path,
+			Cure: "give a definition, the folder of a dataset with a slash at its end, or a file with a manifest (formetl export writes one with --manifest)",
+		}
 	}
 	found.finish(&definition.Definition{Given: given}) // has no File: commands say DEFINITION
 	report.Outputs = []*Verified{found}

@@ -43,7 +43,7 @@ func check(ctx context.Context, dest load.Destination, path, file string) (*Veri
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	if _, now, err := dest.Get(ctx, name); err != nil || now != version {
-		return nil, fmt.Errorf("%s: a run committed while this check read its parts; check again: %w", path, cmp.Or(err, load.ErrConflict))
+		return nil, fmt.Errorf("%s: a run committed during this check; run it again: %w", path, cmp.Or(err, load.ErrConflict))
 	}
 	return o, nil
 }
@@ -63,9 +63,9 @@ func (o *Verified) lacksManifest(ctx context.Context, dest load.Destination, nam
 		there, err = load.TakeInventory(ctx, dest, nil)
 	}
 	if o.nothing = len(there.Unlisted) == 0; o.nothing {
-		o.about(byAnyRun, "%s is not there: no run has committed here", name)
+		o.about(byAnyRun, "%s does not exist: no run has committed here", name)
 	} else {
-		o.about(byFullRun, "%s is not there, and parts are: it was removed", name)
+		o.about(byFullRun, "%s is missing, although there are parts: it was removed", name)
 	}
 	return err
 }
@@ -90,7 +90,7 @@ func (o *Verified) checkParts(ctx context.Context, dest load.Destination) error 
 	for i, p := range o.Manifest.Parts {
 		own := sets[i].Intersect(twice)
 		if both := seen.Intersect(own); !both.IsEmpty() {
-			o.add("twice", p, "%d of its results are in other parts too, the first is %d", both.Len(), both.Min())
+			o.add("twice", p, "results that are also in other parts: %d, the first is %d", both.Len(), both.Min())
 		}
 		seen = seen.Union(own)
 	}
@@ -109,7 +109,7 @@ func (o *Verified) part(ctx context.Context, dest load.Destination, p load.Part)
 	case n != p.Bytes:
 		o.add("length", p, "it has %d bytes instead of %d", n, p.Bytes)
 	case sum != p.SHA256:
-		o.add("sha256", p, "its SHA-256 is not the manifest's: its bytes were changed")
+		o.add("sha256", p, "its SHA-256 differs from the manifest's: the file was changed")
 	default:
 		o.mu.Lock()
 		o.Rows += p.Rows
@@ -143,7 +143,7 @@ func (o *Verified) committed(ctx context.Context, dest load.Destination, file st
 		return err
 	}
 	if run != "" {
-		o.about(byAnyRun, "run %s is committing here, or died while it did; the next run finishes its commit", run)
+		o.about(byAnyRun, "run %s is committing here, or was stopped during its commit; the next run finishes it", run)
 		return nil
 	}
 	if o.single {
@@ -151,11 +151,11 @@ func (o *Verified) committed(ctx context.Context, dest load.Destination, file st
 	}
 	mark, _, err := dest.Get(ctx, load.SuccessName)
 	if errors.Is(err, load.ErrNotExist) {
-		o.about(byAnyRun, "%s is missing, so that readers take the dataset for unfinished", load.SuccessName)
+		o.about(byAnyRun, "%s is missing, so readers think that the dataset is not complete", load.SuccessName)
 		return nil
 	}
 	if marked, _, _ := bytes.Cut(mark, []byte("\n")); err == nil && string(marked) != o.RunID {
-		o.about(byFullRun, "%s names the run %q, and the manifest the run %s", load.SuccessName, marked, o.RunID)
+		o.about(byFullRun, "%s names the run %q, but the manifest names the run %s", load.SuccessName, marked, o.RunID)
 	}
 	return err
 }

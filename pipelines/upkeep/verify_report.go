@@ -9,6 +9,7 @@ import (
 
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/schemas/plain"
 )
 
 // remedy is what mends a problem that Verify found. The runs stand in ascending order: byFullRun
@@ -161,14 +162,14 @@ func Damaged(outputs []*Verified) error {
 		commands += len(v.Commands)
 	}
 	f := &definition.Fault{
-		Code: 65, Text: fmt.Sprintf("what was written is not as the manifests say; problems: %d, outputs checked: %d", problems, len(outputs)),
-		Cure: "do what the problems and the notes say; then run the same command again",
+		Code: 65, Text: fmt.Sprintf("the outputs differ from their manifests: %s, %s checked", plain.Plural(problems, "problem"), plain.Plural(len(outputs), "output")),
+		Cure: "do what the problems and notes say; then run the same command again",
 	}
 	switch {
 	case problems == 0:
 		return nil
 	case commands > 0:
-		f.Cure = "run what stands under the problems; then run the same command again"
+		f.Cure = "run the commands that are under the problems; then run the same command again"
 	}
 	return f
 }

@@ -253,7 +253,7 @@ func TestSpareFiles(t *testing.T) {
 	}
 	sound, hurt := &Verified{}, &Verified{Problems: make([]Problem, 2), Commands: []string{"run"}}
 	fault, _ := errors.AsType[*definition.Fault](Damaged([]*Verified{hurt, hurt, sound}))
-	if fault == nil || !strings.Contains(fault.Text, "problems: 4, outputs checked: 3") || !strings.Contains(fault.Cure, "under the problems") {
+	if fault == nil || !strings.Contains(fault.Text, "4 problems, 3 outputs checked") || !strings.Contains(fault.Cure, "under the problems") {
 		t.Errorf("%+v", fault)
 	}
 }

@@ -212,7 +212,7 @@ func (f *Folder) own(ctx context.Context) error {
 	case err != nil:
 		return err
 	case string(data) != owner:
-		return &definition.Fault{Code: 73, Text: fmt.Sprintf("%s holds the uploaded files of %s; give those of each form a folder of their own", f.report.Path, data)}
+		return &definition.Fault{Code: 73, Text: fmt.Sprintf("%s contains the uploaded files of %s", f.report.Path, data), Cure: "give each form its own folder: put {form} into the path under files:"}
 	}
 	return nil
 }
@@ -268,8 +268,8 @@ func (f *Folder) Fetch(ctx context.Context, s *reconcile.Snapshot, deleted idset
 	f.unfetched = f.failing.Set()
 	if rest := f.report.Rest(); rest != "" && f.job.Def.Extract.Proof {
 		return &definition.Fault{
-			Code: 65, Text: fmt.Sprintf("uploaded files are not stored: %s, such as %s; nothing was committed, because --strict or verify: required asks for all of them", rest, f.example),
-			Cure: "leave out --strict for a list of them; --full (export --fresh) asks for them again",
+			Code: 65, Text: fmt.Sprintf("some uploaded files were not stored: %s, such as %s; nothing was committed, because --strict or verify: required asks for all files", rest, f.example),
+			Cure: "to try again, run with --full (export: --fresh); to go on without these files, leave out --strict and `verify: required`",
 		}
 	}
 	return nil
@@ -433,7 +433,7 @@ func (f *Folder) count(id int64, is file, fetched bool) error {
 	if f.failed < mostFailed {
 		return nil
 	}
-	return &definition.Fault{Code: 75, Text: fmt.Sprintf("%s: the last %d uploaded files could not be fetched: the service is away, or gives no files now; what was fetched is kept, and the next run goes on from there", f.report.Path, f.failed)}
+	return &definition.Fault{Code: 75, Text: fmt.Sprintf("%s: the last %d uploaded files could not be fetched, so the service seems to give no files now; what was fetched is kept, and the next run continues from there", f.report.Path, f.failed)}
 }
 
 // mostFailed is how many files may fail in a row before the run ends, because the service rather
@@ -466,7 +466,7 @@ func (f *Folder) fetch(ctx context.Context, id int64, l link) (file, error) {
 	}
 	if err != nil || got.Status != transport.FileStored {
 		if err == nil {
-			f.job.Log.LogAttrs(ctx, slog.LevelInfo, "an uploaded file is not stored", slog.Int64("result", id), slog.String("item", l.item), slog.String("name", is.Name), slog.String("status", string(got.Status)))
+			f.job.Log.LogAttrs(ctx, slog.LevelInfo, "an uploaded file was not stored", slog.Int64("result", id), slog.String("item", l.item), slog.String("name", is.Name), slog.String("status", string(got.Status)))
 		}
 		return is, err
 	}

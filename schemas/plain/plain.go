@@ -48,6 +48,23 @@ func Cut(text string, most int) string {
 	return string(runes[:most-1]) + "…"
 }
 
+// Plural returns a number and its noun: "1 form", "2,000 forms".
+func Plural[N int | int64](n N, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return Thousands(n) + " " + noun + "s"
+}
+
+// Thousands returns a number with grouped digits: 1,234,567.
+func Thousands[N int | int64](n N) string {
+	s := fmt.Sprint(n)
+	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
 // Few joins names with commas. Of more than `most` names it shows the first ones, and how many
 // follow.
 func Few(names []string, most int) string {

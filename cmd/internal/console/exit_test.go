@@ -238,7 +238,7 @@ func TestHint(t *testing.T) {
 		{&load.Error{Kind: load.ErrFailed, Err: errors.New("x")}, "run", "kept for the next run: 7 results", "check the disk or the store that the message names; then run the same command again (kept for the next run: 7 results)"},
 		{service(transport.CodeUnexpected, 500), "run", "", "look whether the service is well; then run the same command again"},
 		{&transport.Error{Code: ExitUnavailable, Remedy: "look", Err: &transport.NetworkError{}}, "copy", "", "look"},
-		{failedChecks(service(transport.CodeInvalidKey, 401)), "doctor", "", "do what stands under each failed check; then run the same command again"},
+		{failedChecks(service(transport.CodeInvalidKey, 401)), "doctor", "", "do what is written under each failed check; then run the same command again"},
 	} {
 		if got := Hint(c.err, "formetl "+c.command, c.kept); got != c.want {
 			t.Errorf("%T: %q, want %q", c.err, got, c.want)

@@ -82,7 +82,7 @@ func TestRange(t *testing.T) {
 		"--this year":                     "2026-01-01 00:00:00/..",
 		"--from yesterday":                "--from: ",
 		"--to=":                           "--to: the value is empty",
-		"--last 7":                        "--last: \"7\" is no span of time; write day, month, quarter, week, year, or a length such as 7d, 12h or 3mo",
+		"--last 7":                        "--last: \"7\" is not a length of time; write day, month, quarter, week, year, or a length such as 7d, 12h or 3mo",
 		"--last week --this week":         "--last and --this both give the range",
 		"--from -7d --last week":          "--from and --last both give the range",
 		"--to -1d --through -1d":          "--to and --through both give the range",

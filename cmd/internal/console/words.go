@@ -8,23 +8,17 @@ import (
 
 	"github.com/formetl/formetl/extract/page"
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/schemas/plain"
 )
 
 // Plural returns a number and its noun: "1 form", "2,000 forms".
 func Plural[N int | int64](n N, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return Thousands(n) + " " + noun + "s"
+	return plain.Plural(n, noun)
 }
 
 // Thousands returns a number with grouped digits: 1,234,567.
 func Thousands[N int | int64](n N) string {
-	s := fmt.Sprint(n)
-	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
+	return plain.Thousands(n)
 }
 
 // Known returns the number n with grouped digits, or otherwise if n is nil.
