@@ -53,7 +53,7 @@ func TestFeedThatDoesNotTell(t *testing.T) {
 				s.form.SetClock(nil)
 				s.insert(3000, "2025-12-31 20:00:00")
 				s.form.SetClock(func() time.Time { return s.clock })
-			}, load.MethodLookback, "carry no date_update",
+			}, load.MethodLookback, "without date_update",
 		},
 		{
 			"many new results hide an old edit", "", func(s *stamped) {
@@ -133,7 +133,7 @@ func TestClockSetBackFar(t *testing.T) {
 		s.insert(5000, s.clock.Format(formservice.WallTime))
 	})
 	report := s.runBy(s.definition(), s.o)
-	if c := report.Forms[0].ResultChanges; c.Method != load.MethodLookback || !strings.Contains(c.Reason, "is new") {
+	if c := report.Forms[0].ResultChanges; c.Method != load.MethodLookback || !strings.Contains(c.Reason, "does not list the new result") {
 		t.Errorf("%+v", c)
 	}
 	s.later(func() {})

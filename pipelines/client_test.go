@@ -89,7 +89,7 @@ func TestWaitsAreLogged(t *testing.T) {
 	if !errors.Is(err, context.Canceled) || time.Until(until) < 30*time.Second {
 		t.Errorf("%v, until %s", err, until)
 	}
-	if n := strings.Count(log.String(), `msg="waiting for the budget of 1 request a minute" until=`); n != 1 {
+	if n := strings.Count(log.String(), `msg="waiting for the budget of 1 request per minute" until=`); n != 1 {
 		t.Errorf("%d lines: %s", n, log.String())
 	}
 }
@@ -127,9 +127,9 @@ func TestFormsErrorTellsTheForms(t *testing.T) {
 	}{
 		{&pipelines.FormsError{Forms: 1, Errors: []error{failed}}, "form f0: the key was refused"},
 		{&pipelines.FormsError{Forms: 3, Errors: []error{failed}}, "1 of 3 forms failed:\nform f0: the key was refused"},
-		{&pipelines.FormsError{Forms: 3, Errors: notRun(2)}, "1 of 3 forms failed, and 2 were not run because each would fail of the same cause (f1, f2):\nform f0: the key was refused"},
-		{&pipelines.FormsError{Forms: 500, Errors: notRun(499)}, "1 of 500 forms failed, and 499 were not run because each would fail of the same cause (f1, f2, f3, f4, f5 and 494 more):\nform f0: the key was refused"},
-		{&pipelines.FormsError{Forms: 2, Errors: []error{fmt.Errorf("a: %w", &pipelines.FormsError{Forms: 2, Errors: notRun(1)})}}, "1 of 2 forms failed:\na: 1 of 2 forms failed, and 1 were not run because each would fail of the same cause (f1):\nform f0: the key was refused"},
+		{&pipelines.FormsError{Forms: 3, Errors: notRun(2)}, "1 of 3 forms failed; 2 other forms not started for the same reason (f1, f2):\nform f0: the key was refused"},
+		{&pipelines.FormsError{Forms: 500, Errors: notRun(499)}, "1 of 500 forms failed; 499 other forms not started for the same reason (f1, f2, f3, f4, f5 and 494 more):\nform f0: the key was refused"},
+		{&pipelines.FormsError{Forms: 2, Errors: []error{fmt.Errorf("a: %w", &pipelines.FormsError{Forms: 2, Errors: notRun(1)})}}, "1 of 2 forms failed:\na: 1 of 2 forms failed; 1 other form not started for the same reason (f1):\nform f0: the key was refused"},
 	} {
 		if got := c.err.Error(); got != c.want {
 			t.Errorf("got\n%s\nwant\n%s", got, c.want)

@@ -208,7 +208,7 @@ func TestWhatConcernsEveryFormIsAskedOnce(t *testing.T) {
 				if n := len(w.service.Log()); n > concurrency || n+notRun != 50 {
 					t.Errorf("%d requests, %d forms not run", n, notRun)
 				}
-				if text := err.Error(); !strings.Contains(text, fmt.Sprintf("and %d were not run", notRun)) || strings.Count(text, "\n") > concurrency {
+				if text := err.Error(); !strings.Contains(text, fmt.Sprintf("; %d other forms not started", notRun)) || strings.Count(text, "\n") > concurrency {
 					t.Errorf("error %s", text)
 				}
 				w.checkTidy()

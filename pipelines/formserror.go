@@ -79,10 +79,10 @@ func (e *FormsError) Error() string {
 		s += fmt.Sprintf(", %d of them for the same reason (%s)", len(same), plain.Few(same, 5))
 	}
 	if len(doomed) > 0 {
-		s += fmt.Sprintf("; %d others were not started, because they would fail for the same reason (%s)", len(doomed), plain.Few(doomed, 5))
+		s += fmt.Sprintf("; %s not started for the same reason (%s)", plain.Plural(len(doomed), "other form"), plain.Few(doomed, 5))
 	}
 	if len(stopped) > 0 {
-		s += fmt.Sprintf("; %d others were not started (%s)", len(stopped), plain.Few(stopped, 5))
+		s += fmt.Sprintf("; %s not started (%s)", plain.Plural(len(stopped), "other form"), plain.Few(stopped, 5))
 	}
 	return s + ":\n" + errors.Join(failed...).Error()
 }

@@ -60,7 +60,7 @@ func TestOneCauseIsToldOnce(t *testing.T) {
 		failed("a", refusal), failed("b", &transport.NetworkError{Problem: "cut"}), failed("c", refusal), errors.New("form d: disk"),
 	}}
 	text := all.Error()
-	if strings.Count(text, refusal.Error()) != 1 || !strings.HasPrefix(text, "4 of 4 forms failed, 1 of them of the same cause (c):\nform a: ") ||
+	if strings.Count(text, refusal.Error()) != 1 || !strings.HasPrefix(text, "4 of 4 forms failed, 1 of them for the same reason (c):\nform a: ") ||
 		!strings.Contains(text, "cut") || !strings.HasSuffix(text, "form d: disk") {
 		t.Error(text)
 	}

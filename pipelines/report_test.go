@@ -115,14 +115,14 @@ func TestRunsThatCannotBegin(t *testing.T) {
 		change func(*definition.Definition, *pipelines.Options)
 		want   string
 	}{
-		"no such form":   {func(_ *definition.Definition, o *pipelines.Options) { o.Forms = []string{"other"} }, "no form matches form1 and --form other"},
-		"empty range":    {func(d *definition.Definition, _ *pipelines.Options) { d.Extract.To = d.Extract.From }, "holds no time"},
+		"no such form":   {func(_ *definition.Definition, o *pipelines.Options) { o.Forms = []string{"other"} }, "no form of the account matches form1 and --form other"},
+		"empty range":    {func(d *definition.Definition, _ *pipelines.Options) { d.Extract.To = d.Extract.From }, "is empty: `to` must be later"},
 		"unknown format": {func(d *definition.Definition, _ *pipelines.Options) { d.Outputs[0].Format = "xls" }, `the format "xls" is not supported`},
 		"form in a path": {func(d *definition.Definition, _ *pipelines.Options) {
 			d.Forms = []string{"../up"}
 			d.Outputs[0].Path += "{form}"
 		}, "../up"},
-		"state is a file": {func(d *definition.Definition, _ *pipelines.Options) { d.State = "/dev/null" }, "the state in /dev/null: "},
+		"state is a file": {func(d *definition.Definition, _ *pipelines.Options) { d.State = "/dev/null" }, "the state in /dev/null cannot be used: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, fourDays())

@@ -86,7 +86,7 @@ func hasParam(r formservice.Request, param string) bool {
 }
 
 // TestCountsWithoutResults: the headers tell of results that do not come. Where the counts
-// of other days agree, the run fails. Where none agrees, the service gives no counts.
+// of other days agree, the run fails. Where none agrees, the service gives no reliable counts.
 func TestCountsWithoutResults(t *testing.T) {
 	for name, c := range map[string]struct {
 		ghosts []int // days that the headers count one more of
@@ -202,14 +202,14 @@ func readOnly(t *testing.T, w *world, form *formservice.Form, report *pipelines.
 	}
 	w.checkDataset("days", pipelinestest.Truth(form, nil))
 	v := report.Forms[0].Verified
-	if v.Method != load.MethodRead || v.Match || !strings.HasPrefix(v.Unproven, "the service gives no counts") {
+	if v.Method != load.MethodRead || v.Match || !strings.HasPrefix(v.Unproven, "the service gives no reliable counts") {
 		t.Errorf("verified %+v", v)
 	}
 }
 
 func unproven(t *testing.T, w *world, _ *formservice.Form, _ *pipelines.Report, err error) {
 	t.Helper()
-	if e, ok := errors.AsType[*definition.Fault](err); !ok || !pipelines.DataAtFault(err) || !strings.HasPrefix(e.Text, "not verified: the service gives no counts") {
+	if e, ok := errors.AsType[*definition.Fault](err); !ok || !pipelines.DataAtFault(err) || !strings.HasPrefix(e.Text, "not verified: the service gives no reliable counts") {
 		t.Errorf("err = %v", err)
 	}
 	nothingWritten(t, w)
@@ -238,7 +238,7 @@ func TestHeadersVanish(t *testing.T) {
 				k = 30
 			case ok:
 				fails++
-				if !pipelines.DataAtFault(err) || !strings.Contains(breach.Ignores, "how many results") {
+				if !pipelines.DataAtFault(err) || !strings.Contains(breach.Ignores, "the count of results") {
 					t.Errorf("request %d: %v", k, err)
 				}
 				nothingWritten(t, w)
@@ -535,7 +535,7 @@ func TestNewestResults(t *testing.T) {
 		api           definition.API
 		says          string
 	}{
-		"zone too far west":   {"Australia/Sydney", "UTC", 0, definition.APIv1, "the account's clock is ahead of that zone"},
+		"zone too far west":   {"Australia/Sydney", "UTC", 0, definition.APIv1, "the time zone seems wrong"},
 		"clock an hour slow":  {"UTC", "UTC", time.Hour, definition.APIv1, "behind the service's"},
 		"the same, by API v2": {"UTC", "UTC", time.Hour, definition.APIv2, "behind the service's"},
 	} {

@@ -151,12 +151,12 @@ func serviceFaults() []fault {
 			p.edit("per_day: 0", "per_day: 2")
 			p.examine()
 			p.service.Reset()
-		}, "budget", "", upkeep.Failed, console.ExitTemporary, "come back after"},
+		}, "budget", "", upkeep.Failed, console.ExitTemporary, "run it after"},
 		{"minute's budget used up", func(p *patient) {
 			p.edit("per_minute: 0", "per_minute: 2")
 			p.examine()
 			p.service.Reset()
-		}, "budget", "", upkeep.Warning, console.ExitOK, "come back after"},
+		}, "budget", "", upkeep.Warning, console.ExitOK, "wait until"},
 		{"range not begun", func(p *patient) { p.edit("from: 2026-01-01", "from: 2999-01-01") }, "definition", "", upkeep.Failed, console.ExitConfig, "extract.from"},
 		{"definition wrong", func(p *patient) { p.edit("forms:", "from:") }, "definition", "", upkeep.Failed, console.ExitConfig, "formetl validate"},
 	}
@@ -334,7 +334,7 @@ func TestJSON(t *testing.T) {
     {
       "name": "budget",
       "state": "ok",
-      "detail": "the definition sets none",
+      "detail": "the definition sets no budget",
       "exit_code": 0
     },
     {
@@ -351,7 +351,7 @@ func TestJSON(t *testing.T) {
 	r := &upkeep.Checklist{
 		Pipeline: "nightly", Definition: "nightly.yaml", At: time.Date(2026, 3, 10, 18, 0, 0, 5, time.UTC), Requests: 1,
 		Checks: []upkeep.Check{
-			{Name: "budget", State: upkeep.OK, Detail: "the definition sets none"},
+			{Name: "budget", State: upkeep.OK, Detail: "the definition sets no budget"},
 			{Name: "conditional writes", Of: "s3://b/", State: upkeep.Warning, Detail: "the store ignores them", Cure: "use another store"},
 		},
 		Honours: &upkeep.Honours{API: "v1", Form: "form1", Requests: 2, Rows: []upkeep.Row{

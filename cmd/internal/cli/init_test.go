@@ -221,7 +221,7 @@ func TestInitOfATable(t *testing.T) {
 		t.Fatalf("%v\n%s", err, &w.told)
 	}
 	table()
-	for _, says := range []string{"a password never stands in a definition", "NOT_SET is not set", "a placeholder stands in the name of the schema", "[public.{form}]: "} {
+	for _, says := range []string{"the definition contains a password", "NOT_SET is not set", "the schema's name has a placeholder", "[public.{form}]: "} {
 		if !strings.Contains(w.told.String(), says) {
 			t.Errorf("%q is not said in\n%s", says, &w.told)
 		}
@@ -252,21 +252,21 @@ func TestInitRefusesFlags(t *testing.T) {
 		{"--api-key-reference ${env:NOT_SET}", "source.api_key", "NOT_SET is not set"},
 		{"--api-key-file none", "source.api_key", "cannot be read"},
 		{"--timezone America/Chicgo", "source.timezone", "write an IANA name"},
-		{"--form a/b", "forms[0]", "cannot be a form"},
+		{"--form a/b", "forms[0]", "cannot be a form's name"},
 		{"--format parquet --path a.csv", "load[0].format", "the path ends with .csv"},
 		{"--format xlsx --path a/", "load[0].format", "for single files only"},
-		{"--path ~/a.csv", "load[0].path", "replaced by a shell alone"},
-		{"--path a", "load[0].path", "names no format"},
+		{"--path ~/a.csv", "load[0].path", "works only in a shell"},
+		{"--path a", "load[0].path", "does not tell its format"},
 		{"--path {from}.csv", "load[0].path", "did you mean {form}?"},
 		{"--path a.csv --path a.csv", "load[1].path", "would overwrite each other"},
 		{"--path a.csv --form x --form y", "load[0].path", "put {form} into the path"},
 		{"--path a/ --partition weekly", "load[0].partition", ""},
 		{"--path a.csv --partition day", "--partition", "no output is a dataset"},
 		{"--path a/ --mode incrementl", "extract.mode", "did you mean incremental?"},
-		{"--path a/ --path a.csv --mode incremental", "load[1].path", "mode: incremental adds to what is there"},
+		{"--path a/ --path a.csv --mode incremental", "load[1].path", "mode: incremental needs a dataset"},
 		{"--names labels", "names", "did you mean label?"},
 		{"-o a.json", "--output", "ends with .yaml"},
-		{"-o a:b.yaml", "name", "holds a colon"},
+		{"-o a:b.yaml", "name", "contains a colon"},
 	} {
 		for _, typed := range [][]string{nil, {}} {
 			args := strings.Fields(c.args)

@@ -20,7 +20,7 @@ func TestForeignFiles(t *testing.T) {
 	do := func(want int, foreign bool, args ...string) {
 		t.Helper()
 		code, _, told := inProcess(testKey, args...)
-		says := strings.Count(told, "no manifest of formetl lies")
+		says := strings.Count(told, "no manifest of formetl beside it")
 		if foreign && (says != 1 || !strings.Contains(told, "mine.csv")) || !foreign && says != 0 || code != want {
 			t.Errorf("%v ends with %d: %s", args, code, told)
 		}

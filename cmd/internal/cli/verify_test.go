@@ -163,7 +163,7 @@ func TestVerify(t *testing.T) {
 	w.mended("manifest")
 	w.put(t, load.ManifestName, []byte("{"))
 	code, stdout, stderr := w.do("verify", w.file)
-	if code != console.ExitData || !strings.Contains(stdout, "1 problem") || strings.Contains(stdout, "to mend it") || !strings.Contains(stderr, "hint: do what the problems and the notes say; then") {
+	if code != console.ExitData || !strings.Contains(stdout, "1 problem") || strings.Contains(stdout, "to mend it") || !strings.Contains(stderr, "hint: do what the problems and notes say; then") {
 		t.Errorf("a damaged manifest ends with %d: %s%s", code, stdout, stderr)
 	}
 }
