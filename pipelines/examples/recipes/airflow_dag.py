@@ -17,8 +17,8 @@ from airflow.providers.standard.hooks.subprocess import SubprocessHook
 from airflow.sdk import DAG, BaseOperator, task
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
-# The exit codes after which the next run goes on where this one ended. Every other
-# one wants a person first, and a retry would only spend requests.
+# The exit codes after which the next run continues where this one ended. Any other code
+# needs a person first, and a retry would only waste requests.
 RUN_AGAIN = {75, 129, 130, 143}
 
 DEFINITION = "/etc/formetl/hourly-s3.yaml"
