@@ -35,7 +35,7 @@ func (f *formRun) follow(ctx context.Context, d *decision) error {
 		d.changes = reconcile.NoChanges(manifests, reason)
 		return nil
 	}
-	if d.lookback = whyLookback(f.reader.Form); d.lookback != "" {
+	if d.lookback = f.reader.Uncounted(); d.lookback != "" {
 		return nil // planned still asks what changes while several windows are read
 	}
 	if err := f.askChanges(ctx, d); err != nil {
@@ -65,18 +65,6 @@ func feedless(r reading.Form) string {
 	return ""
 }
 
-// whyLookback says why counts cannot show whether a dataset is whole, so that an incremental
-// run reads its lookback; "" if counts can show it.
-func whyLookback(r reading.Form) string {
-	switch {
-	case r.Filtered():
-		return "the service cannot count the results of a search or a view"
-	case !r.Def.Extract.Verify:
-		return "the definition says verify: false"
-	}
-	return r.Countless
-}
-
 // askChanges asks the service what changed. A run that takes over what an earlier run read, and
 // that does not continue the datasets, uses what the earlier run knew of changes instead.
 func (f *formRun) askChanges(ctx context.Context, d *decision) (err error) {
@@ -88,7 +76,7 @@ func (f *formRun) askChanges(ctx context.Context, d *decision) (err error) {
 	}
 	d.changes, err = reconcile.AskChanges(ctx, f.reader.Form, reconcile.ChangesSince{
 		Manifests: manifests, Lookback: d.Read, Later: f.reader.Def.Extract.Incremental,
-		Continues: d.Continues && countable(f.outputs) && whyLookback(f.reader.Form) == "", DatasetTime: d.DatasetTime(f.reader.Def, manifests),
+		Continues: d.Continues && countable(f.outputs) && f.reader.Uncounted() == "", DatasetTime: d.DatasetTime(f.reader.Def, manifests),
 	})
 	if err != nil {
 		return err

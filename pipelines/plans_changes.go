@@ -44,7 +44,7 @@ func (p *FormPlan) follows(form reading.Form, i reading.Interval, outputs *outpu
 		return f
 	}
 	p.Changes = &PlannedChanges{Method: load.MethodLookback, KnownTo: base.KnownTo}
-	why := cmp.Or(feedless(form), whyLookback(form))
+	why := cmp.Or(feedless(form), form.Uncounted())
 	switch {
 	case why != "":
 		p.Changes.Reason = why
@@ -104,7 +104,7 @@ func (p *FormPlan) makeTail(ctx context.Context, f *following) (err error) {
 // Results requests if each list of changes has one page, and counts is how many count requests.
 func (f *following) asked(plan *extract.Plan) (feed, counts int64) {
 	asks := f.iv.Continues || reading.MayMiss(plan) || plan.Requests > 1
-	if !asks || f.iv.Unbounded() || feedless(f.form) != "" || whyLookback(f.form) != "" && !reading.MayMiss(plan) {
+	if !asks || f.iv.Unbounded() || feedless(f.form) != "" || f.form.Uncounted() != "" && !reading.MayMiss(plan) {
 		return 0, 0
 	}
 	feed = int64(reconcile.MostFeedRequests(f.base, f.now, f.form.Def.Extract.Incremental))

@@ -131,6 +131,7 @@ func (s *Sender) networkError(ctx context.Context, asked *url.URL, err error) er
 	}
 	if dns, ok := errors.AsType[*net.DNSError](cause); ok && dns.IsNotFound {
 		e.Problem, e.doubtful = s.cfg.Key.Redact(fmt.Sprintf("the host %s is not known", dns.Name)), true
+		e.remedy = "check the spelling of the base URL, and this machine's network; then run the same command again"
 	}
 	return e
 }

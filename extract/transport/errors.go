@@ -59,15 +59,10 @@ func (e *NetworkError) ExitCode() int {
 
 // Hint says what to write, or what to check where there was no connection.
 func (e *NetworkError) Hint() string {
-	switch {
-	case e.remedy != "":
-		return e.remedy
-	case e.doubtful:
-		return "check the spelling of the base URL, and this machine's network; then run the same command again"
-	case !e.unsent || e.Final:
-		return ""
+	if e.remedy == "" && e.unsent && !e.Final {
+		return "check the base URL, and whether the service is up; then run the same command again"
 	}
-	return "check the base URL, and whether the service is up; then run the same command again"
+	return e.remedy
 }
 
 // Unreached tells whether there was no connection, so that the address may be wrong.

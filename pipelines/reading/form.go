@@ -48,6 +48,18 @@ func (f Form) Filtered() bool {
 	return len(f.Def.Extract.Search.Where) > 0 || f.Def.Extract.View != ""
 }
 
+// Uncounted says why counts cannot show whether all results were read, so that an incremental run
+// reads its lookback; "" if counts can show it.
+func (f Form) Uncounted() string {
+	switch {
+	case f.Filtered():
+		return "the service cannot count the results of a search or a view"
+	case !f.Def.Extract.Verify:
+		return "the definition says verify: false"
+	}
+	return f.Countless
+}
+
 // CountMethod returns how the run proves that all results were read where it compares counts:
 // a Method of load.Verified.
 func (f Form) CountMethod() string {

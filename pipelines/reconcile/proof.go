@@ -59,13 +59,7 @@ func (c *Reconciler) SumsUp() bool { return c.Verifies() && c.Changes.continues(
 // verify compares what was read with the service's counts, and reads again what differs.
 func (c *Reconciler) verify(ctx context.Context) (err error) {
 	if !c.Verifies() {
-		c.Verified = &load.Verified{Extracted: reading.Results(reading.OfRange(c.Windows)), Reason: "the definition says verify: false"}
-		switch {
-		case c.Reader.Filtered():
-			c.Verified.Reason = "the service cannot count the results of a search or a view"
-		case c.Reader.Countless != "":
-			c.Verified.Reason = c.Reader.Countless
-		}
+		c.Verified = &load.Verified{Extracted: reading.Results(reading.OfRange(c.Windows)), Reason: c.Reader.Uncounted()}
 		return c.lateUncounted(ctx)
 	}
 	var p *proof

@@ -255,9 +255,7 @@ func (e *VerifyError) Error() string {
 func (e *VerifyError) ExitCode() int { return 65 }
 
 // Hint says what to show to those who run the service, because only they can mend its counts.
-func (e *VerifyError) Hint() string {
-	return extract.ShowDoctor
-}
+func (e *VerifyError) Hint() string { return extract.ShowDoctor }
 
 // leastRereads is how many requests a run may always spend on reading again.
 const leastRereads = 200
