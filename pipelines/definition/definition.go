@@ -223,8 +223,13 @@ func (d *Definition) Fingerprint() (string, error) {
 // API key is never shown. The word DEFINITION stands for a definition that was read from no file.
 func (d *Definition) Command(command string, flags ...string) string {
 	words := []string{"formetl", command, ShellWord(cmp.Or(d.File, "DEFINITION"))}
-	for _, given := range d.Given {
-		words = append(words, ShellWord(given))
+	for given := range slices.Chunk(d.Given, 2) { // a flag and its value
+		if command == "forms" && (given[0] == "--form" || given[0] == "--state") {
+			continue // it lists all forms, and keeps nothing
+		}
+		for _, word := range given {
+			words = append(words, ShellWord(word))
+		}
 	}
 	for _, f := range flags {
 		if f != "" {

@@ -81,12 +81,12 @@ func sampledText(s Sampled) string {
 		text = "all " + text
 	case s.Whole:
 	case s.Total == extract.Unknown:
-		text += " from all parts of the range"
+		text += " spread over the range"
 	default:
-		text += fmt.Sprintf(" of the %d, from all parts of the range", s.Total)
+		text += fmt.Sprintf(" of the %d, spread over the range", s.Total)
 	}
 	if s.Range != (extract.Window{}) {
-		text += ", " + s.Range.String()
+		text += " of " + s.Range.String()
 	}
 	return text
 }
