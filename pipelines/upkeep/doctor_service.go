@@ -126,7 +126,7 @@ func (e *examination) refused(err error) {
 	switch {
 	case answer != nil && answer.Code == transport.CodeInvalidKey:
 		e.ok(name, of+" answers")
-		e.skip("the service refused the key, which it may do before it looks at the account", "account")
+		e.skip("the service refused the key, so it is not known whether the account exists", "account")
 		name, of = "key", ""
 	case answer != nil && answer.Code == transport.CodeInvalidUser:
 		e.ok(name, of+" answers")

@@ -245,7 +245,7 @@ func TestInitRefusesFlags(t *testing.T) {
 	w := newInitWorld(t, smallForm())
 	for _, c := range []struct{ args, key, says string }{
 		{"--base-url ftp://x", "source.base_url", "not an http or https address"},
-		{"--base-url http://fs1.example.com", "source.base_url", "use https"},
+		{"--base-url http://fs1.example.com", "source.base_url", "write https"},
 		{"--api v9", "--api", "give v1, v2 or auto"},
 		{"--account a/b", "source.account", "cannot be used in a path"},
 		{"--api-key-reference " + testKey, "source.api_key", "not a reference"},
