@@ -46,7 +46,7 @@ func TestCollisions(t *testing.T) {
 			}
 			clash := collisions(def, c.forms, textFormats(), "run", c.fold)
 			for form, err := range clash {
-				if !strings.Contains(err.Error(), definition.Quote(form)) || !strings.Contains(err.Error(), "exclude one of them") {
+				if !strings.Contains(err.Error(), definition.Quote(form)) || !strings.Contains(err.Error(), "exclude one of the forms") {
 					t.Errorf("%s: %v", form, err)
 				}
 			}
