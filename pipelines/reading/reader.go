@@ -16,7 +16,6 @@ import (
 	"github.com/formetl/formetl/extract/page"
 	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/schemas"
-	"github.com/formetl/formetl/schemas/plain"
 	"github.com/formetl/formetl/transform"
 )
 
@@ -233,8 +232,8 @@ func (e *RejectsError) Error() string {
 	if len(first) > 0 {
 		such = "; for example " + strings.Join(first, ", ")
 	}
-	return fmt.Sprintf("too many results were rejected: %s, and max_rejects allows %d (%s)%s; nothing was written",
-		plain.Thousands(e.Rejected), e.Max, strings.Join(faults, "; "), such)
+	return fmt.Sprintf("too many results were rejected: %d, and max_rejects allows %d (%s)%s; nothing was written",
+		e.Rejected, e.Max, strings.Join(faults, "; "), such)
 }
 
 // Hint says that only a change of the schema helps.
