@@ -47,32 +47,49 @@ func newClient(ctx context.Context, def *definition.Definition, api definition.A
 		Logger: o.Logger, Contact: o.Client.Contact, Transport: o.Client.Transport, UserAgent: o.Client.UserAgent,
 	}
 	if api == definition.APIv2 {
+		cfg.Unsure = s.API == definition.APIAuto
 		return v2.NewClient(cfg, s.Zone)
 	}
 	return v1.NewClient(cfg)
 }
 
-// automatic makes a client of the API generation that the service speaks. It asks by the JSON
-// generation (v2) first, because its pages are longer. That costs one request if the service
-// speaks v2.
+// automatic makes a client of the API generation that the service speaks, and writes it into the
+// definition, so that the service is asked once. It tries v2 first, because its pages are longer.
+// That is one request. If the service refuses it, such as for the key, v1 is tried by one more.
+// A search that v2 cannot express is left to v1.
 func automatic(ctx context.Context, def *definition.Definition, o Options) (extract.Client, error) {
-	refusals := make([]error, 0, 2)
-	for _, api := range []definition.API{definition.APIv2, definition.APIv1} {
-		client, err := newClient(ctx, def, api, o)
-		if err != nil {
+	if !v2.Searches(def.Extract.Search) {
+		def.Source.SetAPI(definition.APIv1)
+		return newClient(ctx, def, definition.APIv1, o)
+	}
+	client, err := newClient(ctx, def, definition.APIv2, o)
+	if err != nil {
+		return nil, err
+	}
+	_, refusal := client.Forms(ctx)
+	if refusal != nil {
+		client.Close()
+		if !speaksOtherwise(refusal) {
+			return nil, refusal
+		}
+		other := *def
+		other.Source.SetAPI(definition.APIv1)
+		if client, err = newClient(ctx, &other, definition.APIv1, o); err != nil {
 			return nil, err
 		}
-		if _, err = client.Forms(ctx); err == nil {
-			o.Logger.LogAttrs(ctx, slog.LevelInfo, "the service speaks this API generation", slog.String("api", string(api)))
-			return client, nil
+		if by2, ok := errors.AsType[*transport.ServiceError](refusal); ok {
+			if _, err := client.Forms(ctx); err != nil {
+				client.Close()
+				if by1, ok := errors.AsType[*transport.ServiceError](err); !ok || by1.Code == by2.Code {
+					return nil, refusal
+				}
+				return nil, fmt.Errorf("the service refuses API v2 and API v1: %w; %w", refusal, err)
+			}
 		}
-		client.Close()
-		if !speaksOtherwise(err) {
-			return nil, fmt.Errorf("cannot find out the API generation (api: auto): %w", err)
-		}
-		refusals = append(refusals, fmt.Errorf("by API %s: %w", api, err))
 	}
-	return nil, fmt.Errorf("the service answers by neither API generation (api: auto): %w", errors.Join(refusals...))
+	def.Source.SetAPI(definition.API(client.Generation()))
+	o.Logger.LogAttrs(ctx, slog.LevelInfo, "the service speaks this API generation", slog.String("api", client.Generation()))
+	return client, nil
 }
 
 // speaksOtherwise tells whether an error may mean that the service does not speak the API

@@ -36,6 +36,7 @@ func Head(ctx context.Context, def *definition.Definition, o Options, limit int6
 		return report, err
 	}
 	defer client.Close()
+	report.API = client.Generation()
 	f := &FormReport{Form: def.Forms[0], StartedAt: report.StartedAt, Timezone: def.Source.Zone.String(), Outputs: []output.Report{}}
 	report.Forms = append(report.Forms, f)
 	if err = headOf(ctx, def, o, client, limit, f); err != nil {

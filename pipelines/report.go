@@ -25,6 +25,8 @@ type Report struct {
 	Host     string `json:"host"`
 	ExitCode int    `json:"exit_code"`
 	Error    string `json:"error,omitempty"`
+	// API is the generation of the service that was asked; "" if none was.
+	API string `json:"-"`
 	// Hint says what to do next if the run failed. The command fills it in.
 	Hint     string      `json:"hint,omitempty"`
 	Requests RunRequests `json:"requests"`

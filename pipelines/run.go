@@ -56,6 +56,7 @@ func Run(ctx context.Context, def *definition.Definition, o Options) (*Report, e
 	if err != nil {
 		return report, err
 	}
+	report.API = client.Generation()
 	defer func() {
 		client.Close() // it gives back the requests that it had reserved
 		if def.Source.Requests.PerDay <= 0 {

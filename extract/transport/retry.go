@@ -3,6 +3,7 @@ package transport
 import (
 	"context"
 	"errors"
+	"net/http"
 	"time"
 )
 
@@ -21,6 +22,7 @@ type effort struct {
 	form       string
 	repeatable bool          // sending the request twice does no harm
 	halved     bool          // see Call.Halved
+	unsure     bool          // see Config.Unsure
 	attempts   int           // attempts that were made
 	unsent     int           // how many of the attempts found no connection
 	doubtful   int           // attempts with a doubtful refusal
@@ -72,6 +74,9 @@ func (e *effort) mayHelp(met bool) bool {
 	if a, ok := errors.AsType[*AnswerError](e.last); ok {
 		// Empty answers, cut answers and web pages of a proxy get as many
 		// attempts as failures of the network.
+		if e.unsure && !met && a.isPage() && a.Status >= http.StatusBadRequest {
+			return false
+		}
 		again := a.Temporary()
 		if a.isPage() {
 			again = met || !e.samePage()

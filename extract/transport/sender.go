@@ -35,6 +35,10 @@ type Config struct {
 	AllowHTTP bool   // plain HTTP to other hosts too
 	Key       Secret // the API key; for API v2 the account's token
 
+	// Unsure tells that the service may not know the requests' addresses. Until it has answered
+	// something, a foreign page with an HTTP status of 4xx is final, because it comes each time.
+	Unsure bool
+
 	Timeout     time.Duration // bound of the time of one attempt; 0 means DefaultTimeout
 	Retries     int           // most attempts after the first; negative means DefaultRetries
 	Concurrency int           // most requests under way at once; 0 means DefaultConcurrency
@@ -259,7 +263,7 @@ func (s *Sender) Send(ctx context.Context, call Call) error {
 			return err
 		}
 	}
-	e := &effort{form: call.Form, repeatable: call.Method == "", halved: call.Halved}
+	e := &effort{form: call.Form, repeatable: call.Method == "", halved: call.Halved, unsure: s.cfg.Unsure}
 	pauses := backoff.ExponentialBackOff{InitialInterval: s.cfg.BackoffMin, Multiplier: 2}
 	for tries := 0; ; tries++ {
 		e.last = s.attempt(ctx, call, e)

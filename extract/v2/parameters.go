@@ -3,6 +3,7 @@ package v2
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/formetl/formetl/extract"
@@ -42,10 +43,18 @@ func searchable(c extract.Criterion) error {
 	return cannotSearch(c, why)
 }
 
+// Searches tells whether API v2 can express a search, as far as that shows without its answers.
+func Searches(s extract.Search) bool {
+	return !slices.ContainsFunc(s.Where, func(c extract.Criterion) bool { return searchable(c) != nil })
+}
+
+// otherGeneration is the hint for what API v2 cannot do.
+const otherGeneration = "to ask by API v1, give --api v1, or in a definition write `source.api: v1`"
+
 // cannotSearch returns the error for a criterion that API v2 cannot express. why also says
 // what to do.
 func cannotSearch(c extract.Criterion, why string) error {
-	return &transport.Error{Code: 78, Problem: fmt.Sprintf("%s cannot search %s: %s", generation, c, why)}
+	return &transport.Error{Code: 78, Problem: fmt.Sprintf("%s cannot search %s: %s", generation, c, why), Remedy: otherGeneration}
 }
 
 // constrain returns the bounds of results as parameters. All bounds of the service are exclusive,

@@ -194,7 +194,7 @@ func (c *Client) Publish(ctx context.Context, form string, _ bool) (extract.Publ
 func (c *Client) Copy(context.Context, string, extract.CopyTarget) (extract.Form, error) {
 	return extract.Form{}, &transport.Error{
 		Code: 64, Problem: generation + " cannot copy forms",
-		Remedy: "ask by the other generation: give --api v1, or in a definition `source.api: v1`",
+		Remedy: otherGeneration,
 	}
 }
 

@@ -74,6 +74,7 @@ type Requests struct {
 	Concurrency int           // most requests under way at once
 	PerMinute   int           // most requests in a minute; 0: no budget
 	PerDay      int           // most requests in 24 hours; 0: no budget
+	OwnBudgets  bool          // the user set PerMinute or PerDay; otherwise see Source.SetAPI
 	Timeout     time.Duration // how long one try of a request may take
 	Retries     int           // most tries of one request after the first
 	MaxRequests int           // most requests that the plan of one form may need; 0: no bound

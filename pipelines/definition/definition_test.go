@@ -147,7 +147,7 @@ func TestFullDefinition(t *testing.T) {
 		State: "s3://bucket/state/", StateS3: &S3{Region: "eu-west-1", Endpoint: "https://s3.example.com"}, Names: schemas.ByLabel,
 		Source: Source{
 			BaseURL: "https://fs1.example.com", Account: "acme", Key: transport.NewSecret(canary), Zone: zone,
-			Requests: Requests{Concurrency: 7, PerMinute: 50, PerDay: 10000, Timeout: 45 * time.Second, Retries: 3, Patience: 90 * time.Second, MaxRequests: 5000},
+			Requests: Requests{Concurrency: 7, PerMinute: 50, PerDay: 10000, OwnBudgets: true, Timeout: 45 * time.Second, Retries: 3, Patience: 90 * time.Second, MaxRequests: 5000},
 		},
 		Extract: Extract{
 			From:   time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),

@@ -10,7 +10,6 @@ import (
 
 func (r *reader) readSource(v value) {
 	s := &r.def.Source
-	budgeted := false
 	values := v.Section(
 		required("base_url", nil),
 		optional("api", intoOneOf(&s.API, APIv1, APIv2, APIAuto)),
@@ -18,11 +17,9 @@ func (r *reader) readSource(v value) {
 		optional("api_key", nil),
 		required("timezone", intoParsed(&s.Zone, LoadZone, "")),
 		optional("allow_http", intoBoolean(&s.AllowHTTP)),
-		optional("requests", func(v value) { budgeted = readRequests(v, &s.Requests) }),
+		optional("requests", func(v value) { readRequests(v, &s.Requests) }),
 	)
-	if !budgeted {
-		s.SetBudgets()
-	}
+	s.SetAPI(s.API)
 	if address, given := values["base_url"]; given {
 		r.readBaseURL(address)
 	}
@@ -54,16 +51,21 @@ func LoadZone(name string) (*time.Location, error) {
 	return zone, nil
 }
 
-// SetBudgets gives a source the limits of API v2 as its budgets, if runs may ask it by API v2.
-func (s *Source) SetBudgets() {
-	if s.API == APIv2 || s.API == APIAuto {
+// SetAPI sets the generation by which runs ask the service, and its limits as the budgets of a
+// source without OwnBudgets: those of API v2 also while the generation is not known.
+func (s *Source) SetAPI(api API) {
+	s.API = api
+	if s.Requests.OwnBudgets {
+		return
+	}
+	s.Requests.PerMinute, s.Requests.PerDay = 0, 0
+	if api == APIv2 || api == APIAuto {
 		s.Requests.PerMinute, s.Requests.PerDay = DefaultV2PerMinute, DefaultV2PerDay
 	}
 }
 
-// readRequests reads the section requests: into q, and tells whether it sets per_minute or
-// per_day.
-func readRequests(v value, q *Requests) (budgeted bool) {
+// readRequests reads the section requests: into q.
+func readRequests(v value, q *Requests) {
 	values := v.Section(
 		optional("concurrency", intoInteger(&q.Concurrency, 1, maxConcurrency)),
 		optional("per_minute", intoInteger(&q.PerMinute, 0, maxBudget)),
@@ -75,7 +77,7 @@ func readRequests(v value, q *Requests) (budgeted bool) {
 	)
 	_, minute := values["per_minute"]
 	_, day := values["per_day"]
-	return minute || day
+	q.OwnBudgets = minute || day
 }
 
 // spanWithin makes a parser of a length of time from least to most, both included.

@@ -101,7 +101,7 @@ func TestErrorsAreToldOnce(t *testing.T) {
 		{"parts that no manifest lists", "output failed", console.ExitCantCreate, []string{"run", pipelineFile(t, dir, "lost", server.URL, "", "forms: [form1]\nload: [{path: 'lost/', format: ndjson}]")}},
 		{"a definition that is wrong", "nme", console.ExitConfig, []string{"run", write(t, dir, "bad.yaml", "version: 1\nname: bad\nnme: x\n")}},
 		{"a definition that is not there", "no such file", console.ExitConfig, []string{"run", filepath.Join(dir, "missing.yaml")}},
-		{"an export of no form", "error 102", console.ExitNoInput, append([]string{"export", "--form", "gone", "-o", filepath.Join(dir, "x.csv"), "--state", dir}, serviceArgs(server.URL)...)},
+		{"an export of no form", "HTTP status 404", console.ExitNoInput, append([]string{"export", "--form", "gone", "-o", filepath.Join(dir, "x.csv"), "--state", dir}, serviceArgs(server.URL)...)},
 	} {
 		for _, format := range []string{"text", "json"} {
 			key := testKey

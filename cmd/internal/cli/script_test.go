@@ -64,6 +64,7 @@ func scripts(t *testing.T, serve func() *formservice.Server) testscript.Params {
 			e.Setenv("BASE_URL", server.URL)
 			e.Setenv("CROOKED_URL", crookedURL)
 			e.Setenv("FORMETL_BASE_URL", server.URL)
+			e.Setenv("FORMETL_API", "v1")
 			e.Setenv("FORMETL_ACCOUNT", formservice.DefaultAccount)
 			e.Setenv("FORMETL_TIMEZONE", "America/Chicago")
 			e.Setenv("FORMETL_API_KEY", testKey)

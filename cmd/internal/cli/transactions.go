@@ -113,6 +113,9 @@ func askCommand(p *process, cmd *cobra.Command, aboutForm bool, ask func(ctx con
 				return &console.CodeError{Code: console.ExitUsage, Err: err}
 			}
 		}
+		if cmd.Name() == "copy" && def.Source.API == definition.APIAuto { // API v2 cannot copy
+			def.Source.SetAPI(definition.APIv1)
+		}
 		client, err := pipelines.NewClient(cmd.Context(), def, o)
 		if err != nil {
 			return err

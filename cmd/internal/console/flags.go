@@ -34,7 +34,7 @@ type ServiceFlags struct {
 func (s *ServiceFlags) Register(f *pflag.FlagSet) {
 	s.given = f
 	f.StringVar(&s.source.BaseURL, "base-url", "", "address of the service (or FORMETL_BASE_URL)")
-	f.StringVar(&s.api, "api", "", "generation of the service: v1, v2, or auto to ask it (or FORMETL_API; default v1)")
+	f.StringVar(&s.api, "api", "", "generation of the service: v1, v2, or auto, which tries v2 first (or FORMETL_API; default auto)")
 	f.StringVar(&s.source.Account, "account", "", "the account's URL extension (or FORMETL_ACCOUNT)")
 	f.StringVar(&s.timezone, "timezone", "", "the account's zone, an IANA name (or FORMETL_TIMEZONE; default: this machine's)")
 	f.StringVar(&s.KeyFile, "api-key-file", "", "file that holds the API key (default: FORMETL_API_KEY)")
@@ -79,13 +79,12 @@ func (s *ServiceFlags) Source(env Environment) (definition.Source, error) {
 		return src, fmt.Errorf("%s: %s", named("--base-url", s.source.BaseURL, "FORMETL_BASE_URL"), // the error of Parse may hold a secret
 			strings.ReplaceAll(err.Error(), "set allow_http: true", "give --allow-http"))
 	}
-	var err error
-	if src.API, err = ParseAPI(s.api, env); err != nil {
+	api, err := ParseAPI(s.api, env)
+	if err != nil {
 		return src, err
 	}
-	if s.given == nil || !s.given.Changed("requests-per-minute") {
-		src.SetBudgets() // the limits of the generation v1 or v2
-	}
+	src.Requests.OwnBudgets = s.given != nil && s.given.Changed("requests-per-minute")
+	src.SetAPI(cmp.Or(api, definition.APIAuto))
 	if src.Key, err = apiKey(s.KeyFile, env); err != nil {
 		return src, err
 	}

@@ -206,7 +206,7 @@ func (l *Log) Summarize(r *pipelines.Report, machinesZone bool) {
 		if r.Definition == "" { // for a definition's run the log tells it
 			l.noteRejects(r, f)
 		}
-		l.Tell(slog.LevelInfo, f.Form+": "+strings.Join(remarks(f, machinesZone), "; "))
+		l.Tell(slog.LevelInfo, f.Form+": "+strings.Join(remarks(f, r.API, machinesZone), "; "))
 	}
 }
 
@@ -228,7 +228,7 @@ func written(f *pipelines.FormReport, out output.Report) string {
 	return fmt.Sprintf("%s written to %s%s", Plural(out.Rows, what), place, size)
 }
 
-func remarks(f *pipelines.FormReport, machinesZone bool) []string {
+func remarks(f *pipelines.FormReport, api string, machinesZone bool) []string {
 	parts := append([]string{Verified(f)}, Changed(f.ResultChanges)...)
 	if UndatedApart(f) {
 		parts = append(parts, Plural(f.Undated, "result")+" without a date")
@@ -246,7 +246,7 @@ func remarks(f *pipelines.FormReport, machinesZone bool) []string {
 	if machinesZone {
 		zone += ", this machine's zone"
 	}
-	return append(parts, inclusive(f.Range)+", times in "+zone, Plural(f.Requests.All(), "request"))
+	return append(parts, inclusive(f.Range)+", times in "+zone, Plural(f.Requests.All(), "request")+" by API "+api)
 }
 
 // inclusive returns a range in words that name its first and its last moment. Whole days are named

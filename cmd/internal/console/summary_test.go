@@ -41,13 +41,14 @@ func TestLogOfChanges(t *testing.T) {
 func TestSummaryOfForms(t *testing.T) {
 	var out bytes.Buffer
 	NewLog(&out, nil).Summarize(&pipelines.Report{
+		API:      "v1",
 		Requests: pipelines.RunRequests{Requests: load.Requests{Results: 9, Count: 5, Retries: 1}, Other: 1},
 		Forms: []*pipelines.FormReport{
 			{Form: "feedback", Requests: load.Requests{Results: 7, Count: 3, Retries: 1}},
 			{Form: "orders", Requests: load.Requests{Results: 2, Count: 2}},
 		},
 	}, false)
-	for _, want := range []string{"feedback: not verified; all dates, times in ; 11 requests\n", "orders: not verified; all dates, times in ; 4 requests\n"} {
+	for _, want := range []string{"feedback: not verified; all dates, times in ; 11 requests by API v1\n", "orders: not verified; all dates, times in ; 4 requests by API v1\n"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is missing:\n%s", want, &out)
 		}
