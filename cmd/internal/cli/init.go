@@ -63,7 +63,7 @@ its forms, and for a sample of the results if there is one form.`,
 	}
 	set, a := cmd.Flags(), &s.answers
 	set.StringVar(&a.baseURL, "base-url", "", "address of the service (or FORMETL_BASE_URL)")
-	set.StringVar(&a.api, "api", "", "generation of the service: v1, v2, or auto to ask it (or FORMETL_API; default v1)")
+	set.StringVar(&a.api, "api", "", "generation of the service: v1, v2, or auto, which tries v2 first (or FORMETL_API; default auto)")
 	set.StringVar(&a.account, "account", "", "the account's URL extension (or FORMETL_ACCOUNT)")
 	set.StringVar(&a.key, "api-key-reference", "", "where the API key is, never the key itself: ${env:NAME}, ${file:PATH} or ${cmd:COMMAND LINE} (default: ${env:"+definition.KeyVariable+"})")
 	set.StringVar(&s.keyFile, "api-key-file", "", "file that holds the API key: short for --api-key-reference '${file:PATH}'")
@@ -115,9 +115,9 @@ func (s *initSession) run(ctx context.Context) error {
 	}
 	file := definition.ShellWord(s.answers.file)
 	s.tell("\nNext:\n" + strings.TrimRight(console.Columns("  ", [][]string{
-		{callable() + " doctor " + file, "checks key, zone and outputs"},
-		{callable() + " plan " + file, "what a run would read"},
-		{callable() + " run " + file},
+		{callable() + " doctor " + file, "checks the key, the zone and the outputs"},
+		{callable() + " plan " + file, "shows what a run would read"},
+		{callable() + " run " + file, "reads the results and writes them"},
 	}), "\n"))
 	return nil
 }
@@ -183,23 +183,51 @@ func fileReference(file, folder string) (string, error) {
 
 // initQuestion asks for one answer, or for several that are separated by commas.
 type initQuestion struct {
-	text  string
-	one   func(*initAnswers) *string
-	many  func(*initAnswers) *[]string
-	check func() error // a check besides the rules of definitions; nil for none
+	help    string // how to choose an answer, on lines before the question; "" for nothing
+	text    string
+	one     func(*initAnswers) *string
+	many    func(*initAnswers) *[]string
+	choices []string     // the answers to choose from, if there are any
+	check   func() error // a check besides the rules of definitions; nil for none
+	private bool         // a wrong answer may hold a secret, so it is never shown
 }
+
+// The texts of init's questions that say how to choose an answer.
+const (
+	serviceHelp = `The address and the account are those of your forms. A form at
+https://fs1.example.com/acme/form1/ has the address https://fs1.example.com
+and the account acme.`
+	keyHelp = `The API key itself is never asked for, only where it is: ${env:NAME} is a
+variable of the environment, ${file:PATH} a file that holds nothing else.`
+	kindHelp = `What do you want to write?
+  file     one file for each form, written anew by each run: for a spreadsheet,
+           or to send it to somebody
+  dataset  a folder of many files, to which each run adds: for DuckDB or Spark,
+           and for many results
+  table    a table of a PostgreSQL database`
+	fileHelp = `The path's extension names the format: .csv opens everywhere, .xlsx is for Excel,
+.parquet for DuckDB, pandas and R. {form} stands for the form's name.`
+	datasetHelp = `The path ends with a slash: it is a folder, and the files in it are Parquet.
+{form} stands for the form's name.`
+	modeHelp = `What does each run read?
+  incremental  what is new or changed since the last run: few requests, for a schedule
+  full         every result, each time`
+)
 
 // ask asks for the answers that no flag gave.
 func (s *initSession) ask(ctx context.Context) error {
 	a := &s.answers
 	service := []initQuestion{
-		{text: "Service, its address such as https://fs1.example.com", one: func(a *initAnswers) *string { return &a.baseURL }},
-		{text: "Account, the first part of the form's own address", one: func(a *initAnswers) *string { return &a.account }},
-		{text: "API key, where it is and never the key itself: ${env:NAME} or ${file:PATH}", one: func(a *initAnswers) *string { return &a.key }},
+		{help: serviceHelp, text: "Address of the service", one: func(a *initAnswers) *string { return &a.baseURL }, private: true},
+		{text: "Account", one: func(a *initAnswers) *string { return &a.account }},
+		{help: keyHelp, text: "Where the API key is", one: func(a *initAnswers) *string { return &a.key }, private: true},
 	}
-	zone := []initQuestion{{text: "Time zone of the account, such as America/Chicago", one: func(a *initAnswers) *string { return &a.zone }}}
+	zone := []initQuestion{{
+		help: "The account has a time zone: that of the times which you see at the service.",
+		text: "Time zone, such as America/Chicago", one: func(a *initAnswers) *string { return &a.zone },
+	}}
 	if s.in != nil {
-		s.tell("Enter takes what stands in brackets. Ctrl-C ends this, and writes nothing.\n")
+		s.tell("Press Enter to take the answer in brackets, or Ctrl-C to end without writing anything.")
 	}
 	if err := s.askOpen(ctx, slices.Concat(service, zone)...); err != nil {
 		return err
@@ -214,6 +242,7 @@ func (s *initSession) ask(ctx context.Context) error {
 		}
 		s.tell(fmt.Sprintf("\n%v\n%s\n", err, console.Hint(err, "formetl init", "")))
 		for _, q := range service {
+			q.help = ""
 			if err := s.put(ctx, q); err != nil {
 				return err
 			}
@@ -222,36 +251,45 @@ func (s *initSession) ask(ctx context.Context) error {
 	if s.in != nil && len(a.forms) == 0 {
 		s.tell("\n" + strings.TrimRight(console.Columns("  ", s.formRows()), "\n"))
 	}
-	forms := initQuestion{text: "Forms, by name, number or glob; * for every form", many: func(a *initAnswers) *[]string { return &a.forms }, check: s.checkForms}
+	forms := initQuestion{
+		text: "Forms, by name or number, several with commas, or * for every form",
+		many: func(a *initAnswers) *[]string { return &a.forms }, choices: s.directories(), check: s.checkForms,
+	}
 	if err := s.askOpen(ctx, forms); err != nil {
 		return err
 	}
 	if err := errors.Join(s.checkForms(), s.checkFiles()); err != nil {
 		return err
 	}
-	kind := initQuestion{text: "What to write: file, which each run writes anew, dataset, whose parts runs add to, or table of a PostgreSQL database", one: func(a *initAnswers) *string { return &a.kind }, check: func() error {
-		if kinds := []string{fileKind, datasetKind, tableKind}; !slices.Contains(kinds, a.kind) {
+	kind := initQuestion{help: kindHelp, text: "file, dataset or table", one: func(a *initAnswers) *string { return &a.kind }, choices: []string{fileKind, datasetKind, tableKind}}
+	kind.check = func() error {
+		if !slices.Contains(kind.choices, a.kind) {
 			return fmt.Errorf("%q: give file, dataset or table", a.kind)
 		}
 		return nil
-	}}
-	path := initQuestion{text: "Path, whose extension names the format; a dataset's ends with a slash", many: func(a *initAnswers) *[]string { return &a.paths }}
-	places := []initQuestion{path}
+	}
 	if len(a.paths) == 0 && !a.writesTable() {
 		if err := s.askOpen(ctx, kind); err != nil {
 			return err
 		}
 	}
+	places := []initQuestion{{help: fileHelp, text: "Path", many: func(a *initAnswers) *[]string { return &a.paths }}}
+	if a.kind == datasetKind {
+		places[0].help = datasetHelp
+	}
 	if a.writesTable() {
 		places = []initQuestion{
-			{text: "Database, a reference to its connection string, such as postgres://formetl:…@db.example.com/warehouse", one: func(a *initAnswers) *string { return &a.dsn }},
-			{text: "Table, with its schema, which is there", one: func(a *initAnswers) *string { return &a.table }},
+			{
+				help: "The database is named by where its connection string is, such as ${env:PG} for\npostgres://formetl:…@db.example.com/warehouse.",
+				text: "Database", one: func(a *initAnswers) *string { return &a.dsn }, private: true,
+			},
+			{help: "The first run makes the table. Its schema, before the dot, must exist.", text: "Table", one: func(a *initAnswers) *string { return &a.table }},
 		}
 	}
 	if err := s.askOpen(ctx, places...); err != nil {
 		return err
 	}
-	mode := initQuestion{text: "Each run reads: incremental, what is new or changed, or full, everything", one: func(a *initAnswers) *string { return &a.mode }}
+	mode := initQuestion{help: modeHelp, text: "incremental or full", one: func(a *initAnswers) *string { return &a.mode }, choices: []string{"incremental", "full"}}
 	if a.onlyGrowing() {
 		if err := s.askOpen(ctx, mode); err != nil {
 			return err
@@ -282,30 +320,50 @@ func (q initQuestion) answer(a *initAnswers) string {
 	return *q.one(a)
 }
 
-// put asks a question until the answer is right. The other answers are kept.
+// put asks a question until the answer is right. The other answers are kept. After a wrong answer
+// Enter takes what was typed, with words that are near a choice corrected.
 func (s *initSession) put(ctx context.Context, q initQuestion) error {
+	if q.help != "" {
+		s.tell("\n" + q.help)
+	}
+	kept := ""
 	for {
 		proposed := s.proposed()
-		fallback, prompt := q.answer(&proposed), q.text
+		fallback, prompt := cmp.Or(kept, q.answer(&proposed)), q.text
 		if fallback != "" {
 			prompt += " [" + plain.Line(fallback) + "]"
 		}
 		fmt.Fprint(s.p.stderr, prompt+": ")
-		typed, err := console.ReadLine(ctx, s.in, s.p.stderr)
+		line, err := console.ReadLine(ctx, s.in, s.p.stderr)
 		switch {
 		case errors.Is(err, io.EOF):
 			return console.Usagef("standard input ended before the questions did; --no-input asks nothing")
 		case err != nil:
 			return err
 		}
-		before := s.answers
-		if err := s.take(q, cmp.Or(strings.TrimSpace(typed), fallback)); err != nil {
+		before, typed := s.answers, cmp.Or(strings.TrimSpace(line), fallback)
+		if err := s.take(q, typed); err != nil {
 			s.answers = before
 			s.tell(err.Error())
+			if !q.private {
+				kept = q.corrected(typed)
+			}
 			continue
 		}
 		return nil
 	}
+}
+
+// corrected returns what was typed, with each word that is near one of the choices replaced by it.
+func (q *initQuestion) corrected(typed string) string {
+	words := strings.Split(typed, ",")
+	for i, word := range words {
+		word = strings.TrimSpace(word)
+		if words[i] = word; len(word) > 2 { // not the number of a form
+			words[i] = cmp.Or(plain.Nearest(word, q.choices), word)
+		}
+	}
+	return strings.Join(words, ", ")
 }
 
 // take records an answer if it is right; otherwise it returns what is wrong.
@@ -372,7 +430,8 @@ func (s *initSession) source() (*definition.Definition, error) {
 	}
 	s.key = def.Source.Key
 	s.p.log.HideKey(s.key)
-	def.Source.Requests.Patience = initPatience
+	r := &def.Source.Requests
+	r.Patience, r.PerMinute, r.PerDay, r.OwnBudgets = initPatience, 0, 0, true // budgets would leave a state folder
 	return def, nil
 }
 
@@ -383,13 +442,20 @@ func (s *initSession) listForms(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if s.answers.api == "" {
+		def.Source.SetAPI(definition.APIAuto)
+	}
 	client, err := pipelines.NewClient(ctx, def, s.options)
 	if err != nil {
 		return err
 	}
 	defer client.Close()
-	s.listed, err = client.Forms(ctx)
-	return err
+	if s.listed, err = client.Forms(ctx); err != nil {
+		return err
+	}
+	s.answers.api = cmp.Or(s.answers.api, client.Generation())
+	s.tell(fmt.Sprintf("The service answers by API %s. The account has %s.", client.Generation(), console.Plural(len(s.listed), "form")))
+	return nil
 }
 
 // formRows returns rows with the account's forms, numbered.
@@ -401,13 +467,19 @@ func (s *initSession) formRows() [][]string {
 	})
 }
 
-// checkForms replaces numbers of listed forms by the forms' directories, and refuses forms that the
-// account does not have.
-func (s *initSession) checkForms() error {
+// directories returns the directories of the account's forms.
+func (s *initSession) directories() []string {
 	known := make([]string, len(s.listed))
 	for i, f := range s.listed {
 		known[i] = f.Directory
 	}
+	return known
+}
+
+// checkForms replaces numbers of listed forms by the forms' directories, and refuses forms that the
+// account does not have.
+func (s *initSession) checkForms() error {
+	known := s.directories()
 	for i, form := range s.answers.forms {
 		if n, err := strconv.Atoi(form); err == nil && 0 < n && n <= len(known) && !slices.Contains(known, form) && s.in != nil {
 			s.answers.forms[i] = known[n-1]
@@ -444,7 +516,7 @@ const (
 )
 
 // editorSchema is the file name of the JSON Schema beside a definition, which editors read.
-const editorSchema = "definition.schema.json"
+const editorSchema = "formetl.editor.json"
 
 // initAnswers are the answers from which init makes a definition.
 type initAnswers struct {
@@ -524,7 +596,7 @@ func (a *initAnswers) schemaFile() string {
 	if a.onlyForm() == "" {
 		return ""
 	}
-	return filepath.Join(filepath.Dir(a.file), a.pipeline()+".schema.yaml")
+	return filepath.Join(filepath.Dir(a.file), a.pipeline()+".columns.yaml")
 }
 
 // definition returns the text of the definition. schema is the name of its schema file, "" for none.
@@ -543,7 +615,7 @@ func (a *initAnswers) definition(schema string) string {
 	add("source:", "")
 	add("  base_url: "+definition.Scalar(a.baseURL), "")
 	if a.api != "" {
-		add("  api: "+a.api, "the generation of the service")
+		add("  api: "+a.api, "the generation of the service: v1, v2 or auto")
 	}
 	add("  account: "+definition.Scalar(a.account), "")
 	add("  api_key: "+definition.Scalar(a.key), "where the key is, never the key itself")
@@ -604,6 +676,10 @@ func (s *initSession) write(ctx context.Context) error {
 	}
 	var files []made
 	a, schema := &s.answers, ""
+	editors := filepath.Join(filepath.Dir(a.file), editorSchema)
+	if _, err := os.Lstat(editors); err != nil {
+		files = append(files, made{editors, "lets editors complete keys of definitions; you need not open it", pipelines.DefinitionSchema})
+	}
 	if path := a.schemaFile(); path != "" {
 		data, about, err := s.inferSchema(ctx)
 		if err != nil {
@@ -612,11 +688,7 @@ func (s *initSession) write(ctx context.Context) error {
 		schema = filepath.Base(path)
 		files = append(files, made{path, about, data})
 	}
-	editors := filepath.Join(filepath.Dir(a.file), editorSchema)
-	if _, err := os.Lstat(editors); err != nil {
-		files = append(files, made{editors, "completes keys in editors", pipelines.DefinitionSchema})
-	}
-	files = append(files, made{a.file, "the definition", []byte(a.definition(schema))})
+	files = append(files, made{a.file, "the definition: what is read, and where it is written", []byte(a.definition(schema))})
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -627,6 +699,7 @@ func (s *initSession) write(ctx context.Context) error {
 		}
 		rows = append(rows, []string{f.path, f.about})
 	}
+	slices.Reverse(rows)
 	s.tell("\nWritten:\n" + strings.TrimRight(console.Columns("  ", rows), "\n"))
 	return nil
 }
@@ -644,6 +717,6 @@ func (s *initSession) inferSchema(ctx context.Context) (data []byte, about strin
 		return nil, "", err
 	}
 	data, err = definition.FormatSchema(inferred.Schema, inferred.Notes)
-	about = console.Plural(len(inferred.Schema.Columns), "column") + ", from " + console.Plural(inferred.Sampled.Results, "result")
+	about = "its columns, with names and types: " + console.Plural(len(inferred.Schema.Columns), "column") + ", from " + console.Plural(inferred.Sampled.Results, "result")
 	return data, about, err
 }

@@ -76,15 +76,15 @@ func TestInitOnATerminal(t *testing.T) {
 	if left, err := filepath.Glob(filepath.Join(dir, "*")); err != nil || len(left) > 0 {
 		t.Errorf("left %v, %v", left, err)
 	}
-	s.types("fs1.example.com:", server.URL, "Enter")
-	s.types("address:", formservice.DefaultAccount, "Enter")
+	s.types("Address of the service:", server.URL, "Enter")
+	s.types("Account:", formservice.DefaultAccount, "Enter")
 	s.types("[${env:FORMETL_API_KEY}]:", "Enter")
 	s.types("[UTC]:", "America/Chicago", "Enter")
 	s.types("every form:", "orders", "Enter")
 	s.types("[file]:", "dataset", "Enter")
 	s.types("[lake/{form}/]:", "Enter")
 	s.types("[incremental]:", "Enter")
-	s.types("run orders.yaml\nready>", "formetl run orders.yaml --progress off && echo went''well", "Enter")
+	s.types("writes them\nready>", "formetl run orders.yaml --progress off && echo went''well", "Enter")
 	s.types("wentwell\nready>", "exit", "Enter")
 	if _, err := os.Stat(filepath.Join(dir, "lake", "orders", "_SUCCESS")); err != nil {
 		t.Error(err)
@@ -149,14 +149,14 @@ func TestInitAsksAgain(t *testing.T) {
 	delete(w.env, "FORMETL_ACCOUNT")
 	typed := []string{
 		"", url, "acm", testKey, "${env:NOT_SET}", "", "Mars", "America/Chicago", // and the account is not known
-		"", "acme", "", "ordrs", "2, 7", "2,form1", "datset", "dataset", "out/all/", "lake/{form}/", "ful", "full",
+		"", "acme", "", "ordrs", "2, 7", "2,form1", "datset", "", "out/all/", "lake/{form}/", "ful", "",
 	}
 	if err := w.begin(t.Context(), typed); err != nil {
 		t.Fatalf("%v\n%s", err, &w.told)
 	}
 	told := w.told.String()
 	for _, says := range []string{
-		"an answer is needed", "is not a reference", "NOT_SET is not set", "not a time zone", "error 101", "[acm]: ", "did you mean orders?", "--form 7: the account has no such form",
+		"an answer is needed", "is not a reference", "NOT_SET is not set", "not a time zone", "[Mars]: ", "HTTP status 404 (invalid user)", "[acm]: ", "did you mean orders?", "[orders]: ", "[2, 7]: ", "[out/all/]: ", "API v2. The account has 2 forms", "--form 7: the account has no such form",
 		`"datset": give file, dataset or table`, "put {form} into the path", "did you mean full?", "formetl", " run acme.yaml",
 	} {
 		if !strings.Contains(told, says) {
@@ -173,7 +173,7 @@ func TestInitAsksAgain(t *testing.T) {
 	if err != nil || strings.Contains(told+string(text), testKey) {
 		t.Errorf("shows the key, %v:\n%s", err, text)
 	}
-	if n := w.service.Counts()["forms"]; n != 2 { // once for each account
+	if n := w.service.Counts()["forms"]; n != 4 { // for each account, once to learn the generation
 		t.Errorf("the forms were listed %d times", n)
 	}
 }
