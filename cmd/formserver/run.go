@@ -36,7 +36,7 @@ type settings struct {
 	latency                time.Duration
 	faults, from, to, zone string
 	forms                  []string
-	plain, files           bool
+	plain, files, odd      bool
 	filesMax               uint
 	api                    string
 }
@@ -63,7 +63,8 @@ func (s *settings) flags(stderr io.Writer) *flag.FlagSet {
 	fs.StringVar(&s.api, "api", formservice.V1, "generation of the service: v1 (XML), v2 (JSON, the key is its bearer token) or both")
 	fs.DurationVar(&s.latency, "latency", 0, "pause before every answer")
 	fs.StringVar(&s.faults, "faults", "", "what goes wrong, see below")
-	fs.BoolVar(&s.plain, "plain", false, "answers as public clients saw them: results are finished, dated and without hostile values")
+	fs.BoolVar(&s.plain, "plain", false, "answers as public clients saw them: results are finished, dated and not odd")
+	fs.BoolVar(&s.odd, "odd", false, "some answers are what breaks programs that read them: quotes, formulas, separators, paths, huge numbers")
 	fs.BoolVar(&s.files, "files", false, "serve uploaded files below /ACCOUNT/files/, where values link to")
 	fs.UintVar(&s.filesMax, "files-max", 64<<10, "size in bytes of the largest file; few are large")
 	fs.Usage = func() { usage(fs) }
@@ -180,7 +181,7 @@ func (s *settings) server(now time.Time) (*formservice.Server, error) {
 	for i, directory := range s.forms {
 		o := formservice.GenerateOptions{
 			Directory: directory, Seed: s.seed + uint64(i), Results: s.results, Items: s.items, From: from, To: to,
-			NoUnfinished: s.plain, NoLate: s.plain, NoHostile: s.plain, Control: faults.Value("control") != "",
+			NoUnfinished: s.plain, NoLate: s.plain, NoHostile: s.plain || !s.odd, Control: faults.Value("control") != "",
 		}
 		if slices.Contains(s.forms[:i], directory) {
 			return nil, fmt.Errorf("--form %s is given twice", directory)

@@ -11,11 +11,40 @@ import (
 func (g *generated) result(id int64) Result {
 	n := g.number(id)
 	h := g.hash(saltContent, uint64(n))
-	r := Result{ID: id, Metas: g.metas(n, h)}
+	who := g.person(n)
+	r := Result{ID: id, Metas: g.metas(n, h, &who)}
 	for i := range g.items {
-		r.Items = append(r.Items, g.answer(id, &g.items[i], mix(h, uint64(i)))...)
+		r.Items = append(r.Items, g.answer(id, &g.items[i], &who, mix(h, uint64(i)))...)
 	}
 	return r
+}
+
+// person is who sent a result: what metas and answers say of one person agrees.
+type person struct {
+	name, login string // login: "" without one
+	born        time.Time
+	age         int
+	country     []string // with its ZIP codes
+	price       string   // what the person ordered costs
+}
+
+// person makes the person who sent result n, of 18 to 80 years.
+func (g *generated) person(n int64) person {
+	h := g.hash(saltPerson, uint64(n))
+	first, last, at := g.words.first[h%12], g.words.last[h>>4%11], g.dates(n).start
+	if at == never {
+		at = g.from
+	}
+	sent := time.Unix(at, 0).UTC()
+	who := person{
+		name: first[0] + " " + last[0], age: 18 + int(h>>8%62),
+		country: g.words.countries[h>>16%5], price: money(500 + h>>20%4900*5),
+	}
+	who.born = sent.AddDate(-who.age, 0, -1-int(h>>32%364)).Truncate(daySize * time.Second)
+	if h>>44%8 >= 3 {
+		who.login = first[1] + "." + last[1]
+	}
+	return who
 }
 
 // generatedMetas are the metas that generated results have, in order.
@@ -28,19 +57,21 @@ func generatedMetas() []string {
 
 // metas makes the metas of result n, whose hash is h. A date that there is
 // not is an empty meta in some results and no meta in others.
-func (g *generated) metas(n int64, h uint64) []Meta {
-	d := g.dates(n)
-	status, user, email := "Complete", pick(g.words.users, h>>3), ""
+func (g *generated) metas(n int64, h uint64, who *person) []Meta {
+	d, agent, payment := g.dates(n), g.words.agents[h>>7%7], pick(g.words.payments, h>>23)
+	status, email, amount := "Complete", "", ""
 	if d.finish == never {
 		status = "Incomplete"
 	}
-	if user != "" {
-		email = user + "@example.com"
+	if who.login != "" {
+		email = who.login + "@example.com"
+	}
+	if payment != "" {
+		amount = who.price
 	}
 	values := []string{
-		status, user, email, wallText(d.start), wallText(d.finish), wallText(g.updated(n)), fmt.Sprintf("198.51.%d.%d", h>>13%256, h>>21%256),
-		pick(g.words.browsers, h>>7), pick(g.words.systems, h>>11), pick(g.words.devices, h>>17), pick(g.words.referrers, h>>19),
-		pick(g.words.payments, h>>23), money(h >> 29 % 100_000), strconv.Itoa(int(h >> 31 % 100)),
+		status, who.login, email, wallText(d.start), wallText(d.finish), wallText(g.updated(n)), fmt.Sprintf("198.51.%d.%d", h>>13%256, h>>21%256),
+		agent[0], agent[1], agent[2], pick(g.words.referrers, h>>19), payment, amount, strconv.Itoa(int(h >> 31 % 101)),
 	}
 	metas := make([]Meta, 0, len(values))
 	for i, id := range generatedMetas() {
@@ -65,7 +96,7 @@ func money(cents uint64) string { return fmt.Sprintf("%d.%02d", cents/100, cents
 
 // answer makes the answer to an item, if there is one: one in ten is missing
 // (never that to the first item), one in twenty is empty.
-func (g *generated) answer(id int64, it *Item, h uint64) []Answer {
+func (g *generated) answer(id int64, it *Item, who *person, h uint64) []Answer {
 	roll := h % 20
 	if roll < 2 && it.Index != 1 {
 		return nil
@@ -79,7 +110,7 @@ func (g *generated) answer(id int64, it *Item, h uint64) []Answer {
 	case several(it.Type):
 		values = g.choices(it, h>>8)
 	default:
-		values = []string{g.value(id, it, h>>8)}
+		values = []string{g.value(id, it, who, h>>8)}
 	}
 	if several(it.Type) && len(values) > 1 && h>>50%16 == 0 { // several elements of one id
 		return []Answer{{it.ID, it.Type, it.Index, values[:1]}, {it.ID, it.Type, it.Index, values[1:]}}
@@ -108,28 +139,36 @@ func (g *generated) choices(it *Item, h uint64) []string {
 	return values
 }
 
-func (g *generated) value(id int64, it *Item, h uint64) string {
+func (g *generated) value(id int64, it *Item, who *person, h uint64) string {
+	odd := !g.o.NoHostile && h%16 == 0
 	switch it.Type {
 	case "number":
-		return strconv.FormatInt(int64(h%20_000)-1000, 10)
+		if odd {
+			return strconv.FormatInt(int64(h>>8%20_000)-1000, 10)
+		}
+		return strconv.Itoa(who.age)
 	case "decimal":
-		return money(h % 10_000_000)
+		return who.price
 	case "date":
-		return time.Unix(int64(h%20_000)*daySize, 0).UTC().Format(time.DateOnly)
-	case "radio", "select", "matrix":
+		return who.born.Format(time.DateOnly)
+	case "select":
+		return who.country[0]
+	case "radio", "matrix":
 		return pick(it.Choices, h)
 	case "zip":
-		return fmt.Sprintf("%05d", h%100_000)
+		return pick(who.country[1:], h)
 	case "file":
 		return MadeFiles + g.fileName(id, h)
 	}
-	if !g.o.NoHostile && h%16 == 0 {
+	switch {
+	case odd:
 		return g.hostile(h >> 8)
+	case it.Label == "Full name":
+		return who.name
+	case it.Type == "textarea" && h>>16%4 == 0:
+		return pick(g.words.sentences, h>>20) + "\n" + pick(g.words.sentences, h>>20+1+h>>28%10)
 	}
-	if it.Type == "textarea" {
-		return pick(g.words.sentences, h>>16) + "\n" + pick(g.words.sentences, h>>24)
-	}
-	return pick(g.words.first, h>>16) + " " + pick(g.words.last, h>>24)
+	return pick(g.words.sentences, h>>20)
 }
 
 // fileName returns the name of an uploaded file, as links have it: percent-encoded, and

@@ -82,7 +82,8 @@ func Generate(o GenerateOptions) *Form {
 	o = o.withDefaults()
 	g := &generated{o: o, n: int64(o.Results), from: wall(o.From), to: wall(o.To)}
 	g.plan()
-	g.items, g.words = makeItems(o), makeVocabulary()
+	g.words = makeVocabulary()
+	g.items = makeItems(o, g.words)
 	f := &Form{
 		ID: fmt.Sprint(1000 + mix(o.Seed, 7)%9000), Name: o.Name, Directory: o.Directory,
 		Description: "A generated form: results & answers of seed " + fmt.Sprint(o.Seed),
@@ -130,6 +131,7 @@ const (
 	saltBlock
 	saltTie
 	saltContent
+	saltPerson
 )
 
 func (g *generated) hash(salt, n uint64) uint64 { return mix(mix(g.o.Seed, salt), n) }

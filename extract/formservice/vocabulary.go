@@ -34,24 +34,64 @@ func controlValues() []string {
 
 // vocabulary holds the words that generated results are made of.
 type vocabulary struct {
-	users, browsers, systems, devices, referrers, payments []string
-	first, last, sentences, hostile, control               []string
-	files, hostileFiles                                    []string
+	first, last                           [][2]string // each with how it is written in a login
+	agents                                [][3]string // browser, system and device
+	countries                             [][]string  // each with ZIP codes of it
+	referrers, payments, sentences        []string
+	hostile, control, files, hostileFiles []string
 }
 
 func makeVocabulary() vocabulary {
 	return vocabulary{
-		users:     []string{"", "", "anna", "o'neil", "user.name+tag", "jörg", "", "x"},
-		browsers:  []string{"Firefox 128", "Chrome 126", "Safari 17", "Edge 125", ""},
-		systems:   []string{"Windows 11", "macOS 14", "Linux", "Android 14", "iOS 17"},
-		devices:   []string{"desktop", "mobile", "tablet"},
-		referrers: []string{"", "https://www.example.com/?a=1&b=2", "https://search.example/q?x=%20", "android-app://mail"},
+		first: [][2]string{
+			{"Anna", "anna"},
+			{"Ben", "ben"},
+			{"Chloé", "chloe"},
+			{"Dörte", "doerte"},
+			{"Eva-Maria", "eva-maria"},
+			{"Fyodor", "fyodor"},
+			{"Güneş", "guenes"},
+			{"Hana", "hana"},
+			{"İpek", "ipek"},
+			{"Jan", "jan"},
+			{"Kofi", "kofi"},
+			{"Łucja", "lucja"},
+		},
+		last: [][2]string{
+			{"Meier", "meier"},
+			{"O'Neil", "oneil"},
+			{"van der Berg", "vanderberg"},
+			{"Smith", "smith"},
+			{"Ng", "ng"},
+			{"Ćirić", "ciric"},
+			{"Yamada", "yamada"},
+			{"García", "garcia"},
+			{"d’Arc", "darc"},
+			{"Müller", "mueller"},
+			{"Rossi", "rossi"},
+		},
+		agents: [][3]string{
+			{"Chrome 126", "Windows 11", "desktop"},
+			{"Edge 125", "Windows 11", "desktop"},
+			{"Firefox 128", "Linux", "desktop"},
+			{"Safari 17", "macOS 14", "desktop"},
+			{"Chrome 126", "Android 14", "mobile"},
+			{"Safari 17", "iOS 17", "mobile"},
+			{"Safari 17", "iPadOS 17", "tablet"},
+		},
+		countries: [][]string{
+			{"Deutschland", "01067", "10115", "20095", "80331"},
+			{"España", "08001", "28001", "41001", "46001"},
+			{"France", "06000", "13001", "33000", "75001"},
+			{"Italia", "00184", "20121", "50122", "80133"},
+			{"Suomi", "00100", "20100", "33100", "90100"},
+		},
+		referrers: []string{"", "https://www.example.com/?a=1&b=2", "https://search.example/q?x=%20", "https://news.example/today"},
 		payments:  []string{"", "paid", "pending", "refunded"},
-		first:     []string{"Anna", "Ben", "Chloé", "Dörte", "Eva-Maria", "Fyodor", "Güneş", "Hana", "İpek", "Jan", "Kofi", "Łucja"},
-		last:      []string{"Meier", "O'Neil", "van der Berg", "Smith, Jr.", "Ng", "Ćirić", "山田", "al-Khwārizmī", "d’Arc", "Müller"},
 		sentences: []string{
-			"Everything was fine.", "The queue was long, the soup cold; \"never again\".", "Ça va très bien.",
-			"<none>", "R&D asked for more.", "Grüße aus Zürich", "I'd give 9/10.", "See https://example.com/?q=a&b=c", "-", "",
+			"Everything was fine.", "The queue was long, the soup cold; \"never again\".", "Ça va très bien.", "I'd give 9/10.",
+			"R&D asked for more.", "Grüße aus Zürich", "The menu at https://example.com/?q=a&b=c is out of date.", "Thank you, see you next year!",
+			"Please open on Sundays too.", "The room was too small for 40 people.", "No complaints.",
 		},
 		hostile: Hostile(),
 		control: controlValues(),
@@ -63,23 +103,30 @@ func makeVocabulary() vocabulary {
 	}
 }
 
-// makeItems returns the items of a generated form: all types, labels that
-// repeat, are empty and hold line breaks, ids in no order.
-func makeItems(o GenerateOptions) []Item {
+// makeItems returns the items of a generated form: all types, a label that holds a line break, ids
+// in no order. Unless NoHostile, labels also repeat and are empty, and choices hold separators.
+func makeItems(o GenerateOptions, words vocabulary) []Item {
 	types := []string{
 		"text", "text", "checkbox", "number", "date", "radio", "textarea", "zip", "matrix", "matrix",
 		"decimal", "select", "list", "file",
 	}
 	labels := []string{
-		"Full name", "Comment", "Colours", "Age", "Born on", "Size", "What\nelse?", "ZIP code ", "Comment", "",
+		"Full name", "Comment", "Colours", "Age", "Born on", "Size", "What\nelse?", "ZIP code ", "Waiting time", "Staff",
 		"Price (CHF)", "Country", "Toppings; several", "Upload \"here\"",
 	}
 	choices := map[string][]string{
-		"checkbox": {"red", "green", "blue", "a|b", `c\d`, "light, bright"},
-		"list":     {"cheese", "ham", "olives", "Jalapeño", "double \"x\"", "none & nothing"},
+		"checkbox": {"red", "green", "blue", "yellow", "black", "white"},
+		"list":     {"cheese", "ham", "olives", "Jalapeño", "onions", "mushrooms"},
 		"radio":    {"S", "M", "L", "XL"},
-		"select":   {"Schweiz", "Österreich", "Italia", "日本", "Côte d’Ivoire"},
 		"matrix":   {"very poor", "poor", "fair", "good", "very good"},
+	}
+	for _, country := range words.countries {
+		choices["select"] = append(choices["select"], country[0])
+	}
+	if !o.NoHostile {
+		copy(labels[8:], []string{"Comment", ""})
+		copy(choices["checkbox"][3:], []string{"a|b", `c\d`, "light, bright"})
+		copy(choices["list"][4:], []string{"double \"x\"", "none & nothing"})
 	}
 	step := 5 // the order of the document is not that of the form
 	for gcd(step, o.Items) != 1 {

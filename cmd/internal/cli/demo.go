@@ -50,7 +50,7 @@ only if feedback.yaml there is as an earlier demo left it.`,
 }
 
 func runDemo(ctx context.Context, p *process, f demoSettings) error {
-	generate := formservice.GenerateOptions{Directory: "feedback", Name: "Customer feedback", Results: f.results, Seed: 1}
+	generate := formservice.GenerateOptions{Directory: "feedback", Name: "Customer feedback", Results: f.results, Seed: 1, NoHostile: true}
 	if err := generate.Validate(); err != nil {
 		return fmt.Errorf("--results: %w", err)
 	}
