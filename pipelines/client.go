@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 
 	"github.com/formetl/formetl/extract"
@@ -69,7 +68,7 @@ func automatic(ctx context.Context, def *definition.Definition, o Options) (extr
 	_, refusal := client.Forms(ctx)
 	if refusal != nil {
 		client.Close()
-		if !speaksOtherwise(refusal) {
+		if transport.Temporary(refusal) {
 			return nil, refusal
 		}
 		other := *def
@@ -77,27 +76,14 @@ func automatic(ctx context.Context, def *definition.Definition, o Options) (extr
 		if client, err = newClient(ctx, &other, definition.APIv1, o); err != nil {
 			return nil, err
 		}
-		if by2, ok := errors.AsType[*transport.ServiceError](refusal); ok {
+		if isError[*transport.ServiceError](refusal) {
 			if _, err := client.Forms(ctx); err != nil {
 				client.Close()
-				if by1, ok := errors.AsType[*transport.ServiceError](err); !ok || by1.Code == by2.Code {
-					return nil, refusal
-				}
-				return nil, fmt.Errorf("the service refuses API v2 and API v1: %w; %w", refusal, err)
+				return nil, refusal
 			}
 		}
 	}
 	def.Source.SetAPI(definition.API(client.Generation()))
 	o.Logger.LogAttrs(ctx, slog.LevelInfo, "the service speaks this API generation", slog.String("api", client.Generation()))
 	return client, nil
-}
-
-// speaksOtherwise tells whether an error may mean that the service does not speak the API
-// generation that was tried: it refused the request, or the answer is not one of the service.
-func speaksOtherwise(err error) bool {
-	if refused, ok := errors.AsType[*transport.ServiceError](err); ok {
-		return !refused.Temporary()
-	}
-	_, foreign := errors.AsType[*transport.AnswerError](err)
-	return foreign
 }

@@ -21,28 +21,25 @@ func (g *generated) result(id int64) Result {
 
 // person is who sent a result: what metas and answers say of one person agrees.
 type person struct {
-	name, login string // login: "" without one
-	born        time.Time
-	age         int
-	country     []string // with its ZIP codes
-	price       string   // what the person ordered costs
+	name, login, email string // login and email: "" without an account
+	age, born, price   string
+	country            int
 }
 
 // person makes the person who sent result n, of 18 to 80 years.
 func (g *generated) person(n int64) person {
-	h := g.hash(saltPerson, uint64(n))
-	first, last, at := g.words.first[h%12], g.words.last[h>>4%11], g.dates(n).start
-	if at == never {
-		at = g.from
+	h, sent := g.hash(saltPerson, uint64(n)), g.dates(n).start
+	if sent == never {
+		sent = g.from
 	}
-	sent := time.Unix(at, 0).UTC()
+	first, last, age := g.words.first[h%12], g.words.last[h>>4%11], 18+int(h>>8%62)
 	who := person{
-		name: first[0] + " " + last[0], age: 18 + int(h>>8%62),
-		country: g.words.countries[h>>16%5], price: money(500 + h>>20%4900*5),
+		name: first[0] + " " + last[0], age: strconv.Itoa(age), country: int(h >> 16 % 5), price: money(500 + h>>20%4900*5),
+		born: time.Unix(sent, 0).UTC().AddDate(-age, 0, -1-int(h>>32%364)).Format(time.DateOnly),
 	}
-	who.born = sent.AddDate(-who.age, 0, -1-int(h>>32%364)).Truncate(daySize * time.Second)
 	if h>>44%8 >= 3 {
 		who.login = first[1] + "." + last[1]
+		who.email = who.login + "@example.com"
 	}
 	return who
 }
@@ -59,18 +56,15 @@ func generatedMetas() []string {
 // not is an empty meta in some results and no meta in others.
 func (g *generated) metas(n int64, h uint64, who *person) []Meta {
 	d, agent, payment := g.dates(n), g.words.agents[h>>7%7], pick(g.words.payments, h>>23)
-	status, email, amount := "Complete", "", ""
+	status, amount := "Complete", ""
 	if d.finish == never {
 		status = "Incomplete"
-	}
-	if who.login != "" {
-		email = who.login + "@example.com"
 	}
 	if payment != "" {
 		amount = who.price
 	}
 	values := []string{
-		status, who.login, email, wallText(d.start), wallText(d.finish), wallText(g.updated(n)), fmt.Sprintf("198.51.%d.%d", h>>13%256, h>>21%256),
+		status, who.login, who.email, wallText(d.start), wallText(d.finish), wallText(g.updated(n)), fmt.Sprintf("198.51.%d.%d", h>>13%256, h>>21%256),
 		agent[0], agent[1], agent[2], pick(g.words.referrers, h>>19), payment, amount, strconv.Itoa(int(h >> 31 % 101)),
 	}
 	metas := make([]Meta, 0, len(values))
@@ -140,28 +134,24 @@ func (g *generated) choices(it *Item, h uint64) []string {
 }
 
 func (g *generated) value(id int64, it *Item, who *person, h uint64) string {
-	odd := !g.o.NoHostile && h%16 == 0
 	switch it.Type {
 	case "number":
-		if odd {
-			return strconv.FormatInt(int64(h>>8%20_000)-1000, 10)
-		}
-		return strconv.Itoa(who.age)
+		return who.age
 	case "decimal":
 		return who.price
 	case "date":
-		return who.born.Format(time.DateOnly)
+		return who.born
 	case "select":
-		return who.country[0]
+		return it.Choices[who.country]
 	case "radio", "matrix":
 		return pick(it.Choices, h)
 	case "zip":
-		return pick(who.country[1:], h)
+		return pick(g.words.zips[who.country], h)
 	case "file":
 		return MadeFiles + g.fileName(id, h)
 	}
 	switch {
-	case odd:
+	case !g.o.NoHostile && h%16 == 0:
 		return g.hostile(h >> 8)
 	case it.Label == "Full name":
 		return who.name

@@ -82,8 +82,7 @@ func Generate(o GenerateOptions) *Form {
 	o = o.withDefaults()
 	g := &generated{o: o, n: int64(o.Results), from: wall(o.From), to: wall(o.To)}
 	g.plan()
-	g.words = makeVocabulary()
-	g.items = makeItems(o, g.words)
+	g.items, g.words = makeItems(o), makeVocabulary()
 	f := &Form{
 		ID: fmt.Sprint(1000 + mix(o.Seed, 7)%9000), Name: o.Name, Directory: o.Directory,
 		Description: "A generated form: results & answers of seed " + fmt.Sprint(o.Seed),

@@ -34,58 +34,23 @@ func controlValues() []string {
 
 // vocabulary holds the words that generated results are made of.
 type vocabulary struct {
-	first, last                           [][2]string // each with how it is written in a login
-	agents                                [][3]string // browser, system and device
-	countries                             [][]string  // each with ZIP codes of it
+	first, last [][]string // each with how it is written in a login
+	agents      [][]string // browser, system and device
+	zips        [][]string // of each country
+
 	referrers, payments, sentences        []string
 	hostile, control, files, hostileFiles []string
 }
 
 func makeVocabulary() vocabulary {
 	return vocabulary{
-		first: [][2]string{
-			{"Anna", "anna"},
-			{"Ben", "ben"},
-			{"Chloé", "chloe"},
-			{"Dörte", "doerte"},
-			{"Eva-Maria", "eva-maria"},
-			{"Fyodor", "fyodor"},
-			{"Güneş", "guenes"},
-			{"Hana", "hana"},
-			{"İpek", "ipek"},
-			{"Jan", "jan"},
-			{"Kofi", "kofi"},
-			{"Łucja", "lucja"},
-		},
-		last: [][2]string{
-			{"Meier", "meier"},
-			{"O'Neil", "oneil"},
-			{"van der Berg", "vanderberg"},
-			{"Smith", "smith"},
-			{"Ng", "ng"},
-			{"Ćirić", "ciric"},
-			{"Yamada", "yamada"},
-			{"García", "garcia"},
-			{"d’Arc", "darc"},
-			{"Müller", "mueller"},
-			{"Rossi", "rossi"},
-		},
-		agents: [][3]string{
-			{"Chrome 126", "Windows 11", "desktop"},
-			{"Edge 125", "Windows 11", "desktop"},
-			{"Firefox 128", "Linux", "desktop"},
-			{"Safari 17", "macOS 14", "desktop"},
-			{"Chrome 126", "Android 14", "mobile"},
-			{"Safari 17", "iOS 17", "mobile"},
-			{"Safari 17", "iPadOS 17", "tablet"},
-		},
-		countries: [][]string{
-			{"Deutschland", "01067", "10115", "20095", "80331"},
-			{"España", "08001", "28001", "41001", "46001"},
-			{"France", "06000", "13001", "33000", "75001"},
-			{"Italia", "00184", "20121", "50122", "80133"},
-			{"Suomi", "00100", "20100", "33100", "90100"},
-		},
+		first: split("Anna|anna", "Ben|ben", "Chloé|chloe", "Dörte|doerte", "Eva-Maria|eva-maria", "Fyodor|fyodor",
+			"Güneş|guenes", "Hana|hana", "İpek|ipek", "Jan|jan", "Kofi|kofi", "Łucja|lucja"),
+		last: split("Meier|meier", "O'Neil|oneil", "van der Berg|vanderberg", "Smith|smith", "Ng|ng", "Ćirić|ciric",
+			"Yamada|yamada", "García|garcia", "d’Arc|darc", "Müller|mueller", "Rossi|rossi"),
+		agents: split("Chrome 126|Windows 11|desktop", "Edge 125|Windows 11|desktop", "Firefox 128|Linux|desktop", "Safari 17|macOS 14|desktop",
+			"Chrome 126|Android 14|mobile", "Safari 17|iOS 17|mobile", "Safari 17|iPadOS 17|tablet"),
+		zips:      split("01067|10115|20095|80331", "08001|28001|41001|46001", "06000|13001|33000|75001", "00184|20121|50122|80133", "00100|20100|33100|90100"),
 		referrers: []string{"", "https://www.example.com/?a=1&b=2", "https://search.example/q?x=%20", "https://news.example/today"},
 		payments:  []string{"", "paid", "pending", "refunded"},
 		sentences: []string{
@@ -103,9 +68,17 @@ func makeVocabulary() vocabulary {
 	}
 }
 
+// split divides lines at bars.
+func split(lines ...string) (rows [][]string) {
+	for _, line := range lines {
+		rows = append(rows, strings.Split(line, "|"))
+	}
+	return rows
+}
+
 // makeItems returns the items of a generated form: all types, a label that holds a line break, ids
 // in no order. Unless NoHostile, labels also repeat and are empty, and choices hold separators.
-func makeItems(o GenerateOptions, words vocabulary) []Item {
+func makeItems(o GenerateOptions) []Item {
 	types := []string{
 		"text", "text", "checkbox", "number", "date", "radio", "textarea", "zip", "matrix", "matrix",
 		"decimal", "select", "list", "file",
@@ -118,10 +91,8 @@ func makeItems(o GenerateOptions, words vocabulary) []Item {
 		"checkbox": {"red", "green", "blue", "yellow", "black", "white"},
 		"list":     {"cheese", "ham", "olives", "Jalapeño", "onions", "mushrooms"},
 		"radio":    {"S", "M", "L", "XL"},
+		"select":   {"Deutschland", "España", "France", "Italia", "Suomi"},
 		"matrix":   {"very poor", "poor", "fair", "good", "very good"},
-	}
-	for _, country := range words.countries {
-		choices["select"] = append(choices["select"], country[0])
 	}
 	if !o.NoHostile {
 		copy(labels[8:], []string{"Comment", ""})

@@ -95,6 +95,7 @@ type initSession struct {
 	options pipelines.Options
 	key     transport.Secret
 	listed  []extract.Form
+	known   []string // the directories of listed
 }
 
 // run asks for the missing answers, tries them at the service, and writes the files.
@@ -187,7 +188,7 @@ type initQuestion struct {
 	text    string
 	one     func(*initAnswers) *string
 	many    func(*initAnswers) *[]string
-	choices []string     // the answers to choose from, if there are any
+	choices []string     // the answers to choose from; nil: any
 	check   func() error // a check besides the rules of definitions; nil for none
 	private bool         // a wrong answer may hold a secret, so it is never shown
 }
@@ -205,10 +206,11 @@ variable of the environment, ${file:PATH} a file that holds nothing else.`
   dataset  a folder of many files, to which each run adds: for DuckDB or Spark,
            and for many results
   table    a table of a PostgreSQL database`
-	fileHelp = `The path's extension names the format: .csv opens everywhere, .xlsx is for Excel,
-.parquet for DuckDB, pandas and R. {form} stands for the form's name.`
-	datasetHelp = `The path ends with a slash: it is a folder, and the files in it are Parquet.
-{form} stands for the form's name.`
+	pathHelp = `The path's extension names the format: .csv opens everywhere, .xlsx is for Excel,
+.parquet for DuckDB, pandas and R. The path of a dataset, which is Parquet, ends
+with a slash. {form} stands for the form's name.`
+	dsnHelp = `The connection string is like postgres://formetl:…@db.example.com/warehouse. Like
+the key it is never asked for, only where it is.`
 	modeHelp = `What does each run read?
   incremental  what is new or changed since the last run: few requests, for a schedule
   full         every result, each time`
@@ -222,10 +224,8 @@ func (s *initSession) ask(ctx context.Context) error {
 		{text: "Account", one: func(a *initAnswers) *string { return &a.account }},
 		{help: keyHelp, text: "Where the API key is", one: func(a *initAnswers) *string { return &a.key }, private: true},
 	}
-	zone := []initQuestion{{
-		help: "The account has a time zone: that of the times which you see at the service.",
-		text: "Time zone, such as America/Chicago", one: func(a *initAnswers) *string { return &a.zone },
-	}}
+	const zoneHelp = "The account has a time zone: that of the times which you see at the service."
+	zone := []initQuestion{{help: zoneHelp, text: "Time zone, such as America/Chicago", one: func(a *initAnswers) *string { return &a.zone }}}
 	if s.in != nil {
 		s.tell("Press Enter to take the answer in brackets, or Ctrl-C to end without writing anything.")
 	}
@@ -251,10 +251,7 @@ func (s *initSession) ask(ctx context.Context) error {
 	if s.in != nil && len(a.forms) == 0 {
 		s.tell("\n" + strings.TrimRight(console.Columns("  ", s.formRows()), "\n"))
 	}
-	forms := initQuestion{
-		text: "Forms, by name or number, several with commas, or * for every form",
-		many: func(a *initAnswers) *[]string { return &a.forms }, choices: s.directories(), check: s.checkForms,
-	}
+	forms := initQuestion{text: "Forms, by name or number, several with commas, or * for every form", many: func(a *initAnswers) *[]string { return &a.forms }, choices: s.known, check: s.checkForms}
 	if err := s.askOpen(ctx, forms); err != nil {
 		return err
 	}
@@ -262,27 +259,15 @@ func (s *initSession) ask(ctx context.Context) error {
 		return err
 	}
 	kind := initQuestion{help: kindHelp, text: "file, dataset or table", one: func(a *initAnswers) *string { return &a.kind }, choices: []string{fileKind, datasetKind, tableKind}}
-	kind.check = func() error {
-		if !slices.Contains(kind.choices, a.kind) {
-			return fmt.Errorf("%q: give file, dataset or table", a.kind)
-		}
-		return nil
-	}
 	if len(a.paths) == 0 && !a.writesTable() {
 		if err := s.askOpen(ctx, kind); err != nil {
 			return err
 		}
 	}
-	places := []initQuestion{{help: fileHelp, text: "Path", many: func(a *initAnswers) *[]string { return &a.paths }}}
-	if a.kind == datasetKind {
-		places[0].help = datasetHelp
-	}
+	places := []initQuestion{{help: pathHelp, text: "Path", many: func(a *initAnswers) *[]string { return &a.paths }}}
 	if a.writesTable() {
 		places = []initQuestion{
-			{
-				help: "The database is named by where its connection string is, such as ${env:PG} for\npostgres://formetl:…@db.example.com/warehouse.",
-				text: "Database", one: func(a *initAnswers) *string { return &a.dsn }, private: true,
-			},
+			{help: dsnHelp, text: "Where the connection string is", one: func(a *initAnswers) *string { return &a.dsn }, private: true},
 			{help: "The first run makes the table. Its schema, before the dot, must exist.", text: "Table", one: func(a *initAnswers) *string { return &a.table }},
 		}
 	}
@@ -321,7 +306,7 @@ func (q initQuestion) answer(a *initAnswers) string {
 }
 
 // put asks a question until the answer is right. The other answers are kept. After a wrong answer
-// Enter takes what was typed, with words that are near a choice corrected.
+// Enter takes what was typed, or the choice that is near it.
 func (s *initSession) put(ctx context.Context, q initQuestion) error {
 	if q.help != "" {
 		s.tell("\n" + q.help)
@@ -346,7 +331,7 @@ func (s *initSession) put(ctx context.Context, q initQuestion) error {
 			s.answers = before
 			s.tell(err.Error())
 			if !q.private {
-				kept = q.corrected(typed)
+				kept = cmp.Or(plain.Nearest(typed, q.choices), typed)
 			}
 			continue
 		}
@@ -354,26 +339,17 @@ func (s *initSession) put(ctx context.Context, q initQuestion) error {
 	}
 }
 
-// corrected returns what was typed, with each word that is near one of the choices replaced by it.
-func (q *initQuestion) corrected(typed string) string {
-	words := strings.Split(typed, ",")
-	for i, word := range words {
-		word = strings.TrimSpace(word)
-		if words[i] = word; len(word) > 2 { // not the number of a form
-			words[i] = cmp.Or(plain.Nearest(word, q.choices), word)
-		}
-	}
-	return strings.Join(words, ", ")
-}
-
 // take records an answer if it is right; otherwise it returns what is wrong.
 func (s *initSession) take(q initQuestion, typed string) error {
 	if typed == "" {
 		return errors.New("an answer is needed")
 	}
-	if q.many == nil {
+	switch {
+	case q.many == nil && q.choices != nil && !slices.Contains(q.choices, typed):
+		return fmt.Errorf("%q: give one of %s", typed, strings.Join(q.choices, ", "))
+	case q.many == nil:
 		*q.one(&s.answers) = typed
-	} else {
+	default:
 		var words []string
 		for word := range strings.SplitSeq(typed, ",") {
 			words = append(words, strings.TrimSpace(word))
@@ -453,6 +429,10 @@ func (s *initSession) listForms(ctx context.Context) error {
 	if s.listed, err = client.Forms(ctx); err != nil {
 		return err
 	}
+	s.known = nil
+	for _, f := range s.listed {
+		s.known = append(s.known, f.Directory)
+	}
 	s.answers.api = cmp.Or(s.answers.api, client.Generation())
 	s.tell(fmt.Sprintf("The service answers by API %s. The account has %s.", client.Generation(), console.Plural(len(s.listed), "form")))
 	return nil
@@ -467,28 +447,18 @@ func (s *initSession) formRows() [][]string {
 	})
 }
 
-// directories returns the directories of the account's forms.
-func (s *initSession) directories() []string {
-	known := make([]string, len(s.listed))
-	for i, f := range s.listed {
-		known[i] = f.Directory
-	}
-	return known
-}
-
 // checkForms replaces numbers of listed forms by the forms' directories, and refuses forms that the
 // account does not have.
 func (s *initSession) checkForms() error {
-	known := s.directories()
 	for i, form := range s.answers.forms {
-		if n, err := strconv.Atoi(form); err == nil && 0 < n && n <= len(known) && !slices.Contains(known, form) && s.in != nil {
-			s.answers.forms[i] = known[n-1]
+		if n, err := strconv.Atoi(form); err == nil && 0 < n && n <= len(s.known) && !slices.Contains(s.known, form) && s.in != nil {
+			s.answers.forms[i] = s.known[n-1]
 			continue
 		}
-		if def := (definition.Definition{Forms: []string{form}}); slices.ContainsFunc(known, def.WantsForm) {
+		if def := (definition.Definition{Forms: []string{form}}); slices.ContainsFunc(s.known, def.WantsForm) {
 			continue
 		}
-		err := fmt.Errorf("--form %s: the account has no such form%s", plain.Line(form), plain.Line(plain.Hint(form, known)))
+		err := fmt.Errorf("--form %s: the account has no such form%s", plain.Line(form), plain.Line(plain.Hint(form, s.known)))
 		return &console.CodeError{Code: console.ExitNoInput, Err: err}
 	}
 	return nil

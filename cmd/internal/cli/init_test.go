@@ -157,7 +157,7 @@ func TestInitAsksAgain(t *testing.T) {
 	told := w.told.String()
 	for _, says := range []string{
 		"an answer is needed", "is not a reference", "NOT_SET is not set", "not a time zone", "[Mars]: ", "HTTP status 404 (invalid user)", "[acm]: ", "did you mean orders?", "[orders]: ", "[2, 7]: ", "[out/all/]: ", "API v2. The account has 2 forms", "--form 7: the account has no such form",
-		`"datset": give file, dataset or table`, "put {form} into the path", "did you mean full?", "formetl", " run acme.yaml",
+		`"datset": give one of file, dataset, table`, "put {form} into the path", `"ful": give one of incremental, full`, "formetl", " run acme.yaml",
 	} {
 		if !strings.Contains(told, says) {
 			t.Errorf("%q is not said in\n%s", says, told)
