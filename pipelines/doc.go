@@ -23,7 +23,7 @@ import "embed"
 
 // Docs are the topics of the documentation on definitions and their runs, as Markdown.
 //
-//go:embed *.md
+//go:embed *.md examples/questions.md
 var Docs embed.FS
 
 // DefinitionSchema is the JSON Schema (draft 2020-12) of definitions, for editors. It

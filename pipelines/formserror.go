@@ -1,6 +1,7 @@
 package pipelines
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,7 +15,8 @@ import (
 // FormsError reports that a command failed for some of its forms. Its work on the
 // other forms was done.
 type FormsError struct {
-	Forms  int // number of all forms, also of those that did not fail
+	Forms  int    // number of all forms, also of those that did not fail
+	What   string // what is counted instead of forms, such as "definition"; "" for forms
 	Errors []error
 }
 
@@ -71,9 +73,9 @@ func (e *FormsError) Error() string {
 		}
 	}
 	if len(failed) == 0 { // the run was told to stop
-		return fmt.Sprintf("%d of %d forms were not started (%s): %v", len(stopped), e.Forms, plain.Few(stopped, 5), notBegun(e.Errors[0]).Err)
+		return fmt.Sprintf("%d of %d %ss were not started (%s): %v", len(stopped), e.Forms, cmp.Or(e.What, "form"), plain.Few(stopped, 5), notBegun(e.Errors[0]).Err)
 	}
-	s := fmt.Sprintf("%d of %d forms failed", len(failed), e.Forms)
+	s := fmt.Sprintf("%d of %d %ss failed", len(failed), e.Forms, cmp.Or(e.What, "form"))
 	failed, same := oncePerCause(failed)
 	if len(same) > 0 {
 		s += fmt.Sprintf(", %d of them for the same reason (%s)", len(same), plain.Few(same, 5))

@@ -44,36 +44,36 @@ type settings struct {
 func (s *settings) flags(stderr io.Writer) *flag.FlagSet {
 	fs := flag.NewFlagSet("formserver", flag.ContinueOnError)
 	fs.SetOutput(stderr)
-	fs.StringVar(&s.addr, "addr", "127.0.0.1:8420", "address to listen on; port 0 takes a free one")
-	fs.StringVar(&s.account, "account", formservice.DefaultAccount, "the account that is served")
-	fs.StringVar(&s.keyFile, "api-key-file", "", "file with the API key to ask for")
-	fs.Func("form", "a form's directory; may be given several times (default form1)", func(directory string) error {
+	fs.StringVar(&s.addr, "addr", "127.0.0.1:8420", "address to listen on; port 0 for any free port")
+	fs.StringVar(&s.account, "account", formservice.DefaultAccount, "name of the account")
+	fs.StringVar(&s.keyFile, "api-key-file", "", "file with the API key that clients must send")
+	fs.Func("form", "name of a form; repeatable (default form1)", func(directory string) error {
 		if directory == "" {
-			return errors.New("a form needs a name")
+			return errors.New("the name of the form is empty")
 		}
 		s.forms = append(s.forms, directory)
 		return nil
 	})
-	fs.IntVar(&s.results, "results", 10_000, "results of each form, at most 10,000,000")
-	fs.IntVar(&s.items, "items", 14, "items of each form")
+	fs.IntVar(&s.results, "results", 10_000, "number of results in each form, at most 10,000,000")
+	fs.IntVar(&s.items, "items", 14, "number of items in each form")
 	fs.Uint64Var(&s.seed, "seed", 1, "seed of the results and of the faults; equal seeds give equal answers")
 	fs.StringVar(&s.from, "from", "2025-01-01", "first day of the results, or a date-time")
-	fs.StringVar(&s.to, "to", "2026-01-01", "end of the results, exclusive, or now")
-	fs.StringVar(&s.zone, "zone", "UTC", "the account's zone: --to now and the date_update of changes are its wall clock, v2 tells UTC by it")
-	fs.StringVar(&s.api, "api", formservice.V1, "generation of the service: v1 (XML), v2 (JSON, the key is its bearer token) or both")
+	fs.StringVar(&s.to, "to", "2026-01-01", "end of the results (exclusive), or now")
+	fs.StringVar(&s.zone, "zone", "UTC", "time zone of the account")
+	fs.StringVar(&s.api, "api", formservice.V1, "API of the service: v1 (XML), v2 (JSON, with the key as bearer token) or both")
 	fs.DurationVar(&s.latency, "latency", 0, "pause before every answer")
-	fs.StringVar(&s.faults, "faults", "", "what goes wrong, see below")
+	fs.StringVar(&s.faults, "faults", "", "what should go wrong, see below")
 	fs.BoolVar(&s.plain, "plain", false, "answers as public clients saw them: results are finished, dated and not odd")
 	fs.BoolVar(&s.odd, "odd", false, "some answers are what breaks programs that read them: quotes, formulas, separators, paths, huge numbers")
-	fs.BoolVar(&s.files, "files", false, "serve uploaded files below /ACCOUNT/files/, where values link to")
-	fs.UintVar(&s.filesMax, "files-max", 64<<10, "size in bytes of the largest file; few are large")
+	fs.BoolVar(&s.files, "files", false, "serve uploaded files below /ACCOUNT/files/; the results link to them")
+	fs.UintVar(&s.filesMax, "files-max", 64<<10, "size in bytes of the largest file; only a few are large")
 	fs.Usage = func() { usage(fs) }
 	return fs
 }
 
 func usage(fs *flag.FlagSet) {
 	w := fs.Output()
-	fmt.Fprint(w, `formserver serves a generated account of the Form Results Service.
+	fmt.Fprint(w, `formserver is a test server: a Form Results Service with generated results.
 
 Usage:
   formserver [flags]
@@ -89,8 +89,8 @@ Examples:
   formserver --api v2 --faults v2-fractions=random,v2-pagination=missing,per-minute=50
   formserver --files --files-max 50000000 --faults file-missing=0.02,file-cut=0.1
 
-The API key is that of --api-key-file, else of FORMSERVER_API_KEY; where there
-is none, a random one is made for this run.
+The API key comes from --api-key-file or from FORMSERVER_API_KEY. Without either,
+formserver makes up a key and prints it.
 
 Flags:
 `)
@@ -126,7 +126,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, env func(
 		fmt.Fprintf(stderr, "formserver: %v\n", err)
 		return exitFailed
 	}
-	fmt.Fprintf(stderr, "formserver: stopped; requests by transaction: %v\n", server.Counts())
+	fmt.Fprintf(stderr, "formserver: stopped; requests: %v\n", server.Counts())
 	return exitDone
 }
 
@@ -134,7 +134,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, env func(
 func serve(ctx context.Context, addr string, handler http.Handler, stdout io.Writer) error {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
 	if err != nil {
-		return fmt.Errorf("listen on %s: %w", addr, err)
+		return fmt.Errorf("cannot listen on %s: %w", addr, err)
 	}
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
 	done := make(chan error, 1)
@@ -159,10 +159,10 @@ func (s *settings) server(now time.Time) (*formservice.Server, error) {
 		return nil, err
 	}
 	if s.latency < 0 {
-		return nil, fmt.Errorf("--latency %s is below 0", s.latency)
+		return nil, fmt.Errorf("--latency %s: give 0 or more", s.latency)
 	}
 	if !slices.Contains([]string{formservice.V1, formservice.V2, formservice.Both}, s.api) {
-		return nil, fmt.Errorf("--api %q is not v1, v2 or both", s.api)
+		return nil, fmt.Errorf("--api %q: give v1, v2 or both", s.api)
 	}
 	zone, err := time.LoadLocation(s.zone)
 	if err != nil {
@@ -184,7 +184,7 @@ func (s *settings) server(now time.Time) (*formservice.Server, error) {
 			NoUnfinished: s.plain, NoLate: s.plain, NoHostile: s.plain || !s.odd, Control: faults.Value("control") != "",
 		}
 		if slices.Contains(s.forms[:i], directory) {
-			return nil, fmt.Errorf("--form %s is given twice", directory)
+			return nil, fmt.Errorf("--form %s is given twice: give each form once", directory)
 		}
 		if err := o.Validate(); err != nil {
 			return nil, err
@@ -206,25 +206,25 @@ func wallClock(name, value string, now time.Time) (time.Time, error) {
 			return t, nil
 		}
 	}
-	return time.Time{}, fmt.Errorf("%s %q is not a date like 2025-01-31, 2025-01-31T12:00:00 or now", name, value)
+	return time.Time{}, fmt.Errorf("%s %q: give a date such as 2025-01-31 or 2025-01-31T12:00:00, or now", name, value)
 }
 
 func (s *settings) key(stderr io.Writer, env func(string) (string, bool)) (string, error) {
 	if s.keyFile != "" {
 		content, err := os.ReadFile(s.keyFile)
 		if err != nil {
-			return "", fmt.Errorf("read the API key: %w", err)
+			return "", fmt.Errorf("cannot read the API key: %w", err)
 		}
 		if key := strings.TrimSpace(string(content)); key != "" {
 			return key, nil
 		}
-		return "", fmt.Errorf("read the API key: %s is empty", s.keyFile)
+		return "", fmt.Errorf("cannot read the API key: %s is empty", s.keyFile)
 	}
 	value, _ := env(keyVariable)
 	if key := strings.TrimSpace(value); key != "" {
 		return key, nil
 	}
 	key := rand.Text()
-	fmt.Fprintf(stderr, "formserver: this run's API key is %s\n", key)
+	fmt.Fprintf(stderr, "formserver: the API key of this run is %s\n", key)
 	return key, nil
 }

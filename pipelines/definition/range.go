@@ -105,6 +105,9 @@ func ParseLast(s string) (Range, error) {
 	if !backShape.MatchString("-" + s) {
 		return Range{}, fmt.Errorf("%s is not a length of time; write %s, or a length such as 7d, 12h or 3mo", Quote(s), unitNames())
 	}
+	if n, ok := strings.CutSuffix(s, "m"); ok {
+		return Range{}, fmt.Errorf("%s is minutes, not months; for months write %smo, for minutes write --from -%s", Quote(s), n, s)
+	}
 	from, err := ParseBound("-" + s)
 	return Range{From: from}, err
 }

@@ -23,7 +23,7 @@ func TestRangesBeforeNow(t *testing.T) {
 		{ParseLast, "2w", "2026-03-15 10:00:00", "2026-03-01", "", ""},
 		{ParseLast, "1mo", "2026-03-31 10:00:00", "2026-02-28", "", ""},
 		{ParseLast, "1y", "2024-02-29 10:00:00", "2023-02-28", "", ""},
-		{ParseLast, "90m", "2026-03-01 00:30:00", "2026-02-28 23:00:00", "", ""},
+		{ParseLast, "6m", "", "", "", "is minutes, not months; for months write 6mo"},
 		{ParseLast, "-7d", "", "", "", "is not a length of time"},
 		{ParseThis, "quarter", "2026-06-30 23:59:59", "2026-04-01", "", ""},
 		{ParseThis, "week", "2026-03-02 00:00:00", "2026-03-02", "", ""},

@@ -22,20 +22,19 @@ func cleanCommand(p *process) *cobra.Command {
 	var f cleanFlags
 	cmd := &cobra.Command{
 		Use:   "clean DEFINITION...",
-		Short: "Remove what dead runs left: staged files, unfinished uploads",
-		Long: `Clean lists what runs left at the outputs of definitions, and in their state
-folders, and removes what belongs to dead runs: staged files and unfinished
-uploads, temporary files, and checkpoints, so that the next run begins anew
-instead of resuming from a run that ended early. A commit that a dead run left
-recorded is finished. What belongs to a run that is alive stays, and committed
-data is never touched.
+		Short: "Remove what interrupted runs left: staged files, unfinished uploads",
+		Long: `Clean removes what interrupted runs left at the outputs and in the state folders of
+definitions: staged files, unfinished uploads, temporary files and checkpoints. The
+next run then starts from the beginning instead of resuming. If an interrupted run
+had begun to commit, clean finishes the commit. It leaves alone what belongs to a
+run that is still working, and never touches committed data.
 
-Parts of a dataset that its manifest does not list are told and kept; with
---unlisted they are removed. Where the manifest is lost, these are all parts:
-` + "`formetl run --full`" + ` replaces them instead.
+Clean lists parts of a dataset that the manifest does not list, and keeps them;
+with --unlisted it removes them. If the manifest is lost, these are all parts of the
+dataset: use ` + "`formetl run DEFINITION --full`" + ` instead, which replaces them.
 
-It asks the service for nothing and needs no API key, unless the definition has
-globs and no --form is given: then it asks for the forms.`,
+It sends no requests and needs no API key, unless the definition names its forms by
+patterns and you give no --form: then it asks the service for the forms.`,
 		Example: `  formetl clean feedback.yaml --dry-run
   formetl clean feedback.yaml
   formetl clean feedback.yaml --unlisted`,
@@ -43,8 +42,8 @@ globs and no --form is given: then it asks for the forms.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return clean(cmd.Context(), p, args, f) },
 	}
 	set := cmd.Flags()
-	set.BoolVar(&f.dryRun, "dry-run", false, "list what would be removed and change nothing")
-	set.BoolVar(&f.unlisted, "unlisted", false, "remove parts, too, that no manifest lists: all of a dataset whose manifest is lost")
+	set.BoolVar(&f.dryRun, "dry-run", false, "only list what would be removed")
+	set.BoolVar(&f.unlisted, "unlisted", false, "also remove parts that no manifest lists; if the manifest is lost, these are all parts")
 	f.RegisterForms(set)
 	f.RegisterKey(set, keyForForms)
 	return cmd
@@ -127,18 +126,18 @@ func (r *cleanResult) tell(log *console.Log, failed bool) {
 	}
 	var told console.Counts
 	told.Add(r.finished, "commit", did("finished"))
-	told.Add(r.withdrawn, "commit", "taken back")
+	told.Add(r.withdrawn, "commit", "undone")
 	total := ""
 	if r.bytes > 0 {
 		total = " (" + console.Size(r.bytes) + ")"
 	}
 	told.Add(r.removed, "leftover", did("removed")+total)
-	told.Add(r.checkpoints, "checkpoint", "of dead runs "+did("removed"))
+	told.Add(r.checkpoints, "checkpoint", "of interrupted runs "+did("removed"))
 	told.Add(r.kept, "leftover", "kept")
 	if len(told) == 0 && failed {
 		return
 	}
-	log.Tell(slog.LevelInfo, told.Or("nothing to clean"), slog.Bool("dry_run", r.dryRun), slog.Int("removed", r.removed), slog.Int64("bytes", r.bytes),
+	log.Tell(slog.LevelInfo, told.Or("nothing to clean: no interrupted run left anything"), slog.Bool("dry_run", r.dryRun), slog.Int("removed", r.removed), slog.Int64("bytes", r.bytes),
 		slog.Int("kept", r.kept), slog.Int("finished_commits", r.finished), slog.Int("checkpoints", r.checkpoints))
 }
 
@@ -150,7 +149,7 @@ func recoveryWord(r load.Recovery, dryRun bool) string {
 	case r.Finished:
 		return "finished"
 	}
-	return "taken back: it could not be finished"
+	return "undone, because it could not be finished"
 }
 
 func leftoverCells(l load.Leftover) []string {

@@ -32,7 +32,7 @@ func TestCleanTells(t *testing.T) {
 	}{
 		{
 			false,
-			`recorded commit    s3://b/lake/                 -       run lost  -                           taken back: it could not be finished
+			`recorded commit    s3://b/lake/                 -       run lost  -                           undone, because it could not be finished
 unfinished upload  s3://b/lake/part (upload 1)  8.4 MB  run dead  since 2026-02-01T09:00:00Z  removed
 temporary file     s3://b/lake/ temp            -       -         -                           kept: run live is alive
 recorded commit    /out/a.csv                   -       run done  -                           finished
@@ -40,7 +40,7 @@ staged file  b  0 B  -  -  removed
              c  -    -  -  removed
                 0 B  -  -  kept: it is young
 `,
-			"1 commit finished; 1 commit taken back; 3 leftovers removed (8.4 MB); 3 checkpoints of dead runs removed; 2 leftovers kept\n",
+			"1 commit finished; 1 commit undone; 3 leftovers removed (8.4 MB); 3 checkpoints of interrupted runs removed; 2 leftovers kept\n",
 		},
 		{
 			true,
@@ -52,7 +52,7 @@ staged file  b  0 B  -  -  would remove
              c  -    -  -  would remove
                 0 B  -  -  kept: it is young
 `,
-			"2 commits would be finished; 3 leftovers would be removed (8.4 MB); 3 checkpoints of dead runs would be removed; 2 leftovers kept\n",
+			"2 commits would be finished; 3 leftovers would be removed (8.4 MB); 3 checkpoints of interrupted runs would be removed; 2 leftovers kept\n",
 		},
 	} {
 		var stdout, stderr bytes.Buffer

@@ -32,20 +32,20 @@ func demoCommand(p *process) *cobra.Command {
 	var f demoSettings
 	cmd := &cobra.Command{
 		Use:   "demo",
-		Short: "Run a sample pipeline against a service of its own",
-		Long: `Demo starts the embedded test service on loopback with a key of its own, runs a
-sample pipeline against it over real HTTP, writes CSV and Parquet, and exits.
-It needs no credentials and no network.
+		Short: "Run a sample pipeline against a built-in test service",
+		Long: `Demo starts a built-in test service on this machine, runs a sample pipeline against
+it over HTTP, writes CSV and Parquet files, and exits. It needs no account, no API
+key and no network.
 
-It leaves its definition, feedback.yaml. A folder that is not empty it writes to
-only if feedback.yaml there is as an earlier demo left it.`,
+It also writes its definition, feedback.yaml. If the folder is not empty, demo writes
+to it only if an earlier demo wrote feedback.yaml and nobody changed it.`,
 		Example: `  formetl demo
   formetl demo --results 200000 --dir /tmp/demo`,
 		Args: console.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runDemo(cmd.Context(), p, f) },
 	}
-	cmd.Flags().IntVar(&f.results, "results", demoResults, "results that the service holds")
-	cmd.Flags().StringVar(&f.dir, "dir", "demo", "folder that the files are written under")
+	cmd.Flags().IntVar(&f.results, "results", demoResults, "number of results that the service has")
+	cmd.Flags().StringVar(&f.dir, "dir", "demo", "folder for the files")
 	return cmd
 }
 
@@ -101,7 +101,7 @@ func listen(ctx context.Context, address string) (net.Listener, error) {
 		listener, err = lc.Listen(ctx, "tcp", "127.0.0.1:0")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("start the test service on loopback: %w", err)
+		return nil, fmt.Errorf("cannot start the test service on this machine: %w", err)
 	}
 	return listener, nil
 }
@@ -144,7 +144,7 @@ func (d demoFolder) file() string { return d.path("feedback.yaml") }
 const keyName = "api-key"
 
 // elsewhere is the hint for a folder that the demo cannot use.
-const elsewhere = "give --dir another folder"
+const elsewhere = "choose another folder with --dir"
 
 // check refuses a folder that is not empty, unless the definition in it is as an earlier demo
 // wrote it.
@@ -162,7 +162,7 @@ func (d demoFolder) check() error {
 	}
 	return &load.Error{
 		Kind: load.ErrUnusable, Op: "write to", Path: string(d), Hint: "move it away, or " + elsewhere,
-		Err: errors.New("it is not empty, and its feedback.yaml is not as formetl demo left it"),
+		Err: errors.New("the folder is not empty, and feedback.yaml in it is missing or not as an earlier demo wrote it"),
 	}
 }
 
@@ -194,7 +194,7 @@ func (d demoFolder) prepare(text, key string) error {
 
 // demoDefinition returns the text of the demo's definition. address is that of its service.
 func demoDefinition(address string) string {
-	return fmt.Sprintf(`# Written by formetl demo. The service that it names ran for the demo alone.
+	return fmt.Sprintf(`# Written by formetl demo. Its service ran only during the demo.
 version: 1
 name: demo
 source:
@@ -203,7 +203,7 @@ source:
   api_key: ${file:%s}
   timezone: UTC
 forms: [feedback]
-names: label                # columns are named as the form's questions
+names: label                # columns are named after the form's questions
 load:
   - path: "{form}.csv"      # one file, replaced whole
     format: csv
@@ -222,11 +222,11 @@ func demoSummary(r *pipelines.Report, took time.Duration, f demoSettings, text s
 	program, file := callable(), definition.ShellWord(folder.file())
 	var b bytes.Buffer
 	fmt.Fprintf(&b, `
-Done in %s: %s results read once, %s; %d requests.
+Done in %s: read %s results, %s; %d requests.
 
-  %s  (%s, one row a result)
+  %s  (%s, one row for each result)
   %s  (Parquet, %d parts by month, %s)
-  %s  (the definition, which says it all:)
+  %s  (the definition of this pipeline:)
 
 `, took.Round(time.Millisecond), console.Thousands(form.Rows), console.Verified(form), r.Requests.All(),
 		folder.path("feedback.csv"), console.Size(csv.Bytes), folder.path("lake/feedback")+string(filepath.Separator), lake.Parts, console.Size(lake.Bytes), folder.file())
@@ -241,9 +241,9 @@ Done in %s: %s results read once, %s; %d requests.
 		parts := filepath.ToSlash(folder.path("lake/feedback")) + "/**/*.parquet"
 		fmt.Fprintf(&b, "  duckdb -c \"SELECT dt, count(*) FROM read_parquet('%s', hive_partitioning=true, union_by_name=true) GROUP BY dt ORDER BY dt\"\n", parts)
 	}
-	fmt.Fprintf(&b, `  %[1]s verify %[2]s   # what was written is whole
+	fmt.Fprintf(&b, `  %[1]s verify %[2]s   # checks that the files are complete
   %[1]s schema show %[2]s
-  %[1]s export --help   # one form of your own account as a file
+  %[1]s export --help   # how to export a form of your own account
 `, program, file)
 	return b.Bytes()
 }

@@ -19,23 +19,24 @@ func doctorCommand(p *process) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "doctor DEFINITION",
-		Short: "Check key, forms, zone, clocks, budget, what the service honours, destinations and disk",
-		Long: `Doctor checks what a run needs, and says for each fault what to do. All checks
-are made, so that one fault does not hide another.
+		Short: "Check what a run needs: API key, forms, time zone, clocks, budget, service, outputs, disk",
+		Long: `Doctor checks what a run needs, and says what to do about each problem. It always
+makes all checks, so that one problem does not hide another.
 
-It also asks, by at most twelve requests, what the service honours with the first
-form: order and bounds of ids, bounds of dates, counts, sorting by changes,
-headings and full pages. The table that it prints of that holds nothing of the
-results, so that it can be shown to others. What a run needs and the service does
-not honour is a fault (65); a form with few results leaves most of it not shown.
+With at most twelve requests it also tests, on the first form, whether the service
+behaves as its specification says: order and bounds of ids, bounds of dates, counts,
+sorting by changes, headings and full pages. It prints a table of the answers. The
+table contains nothing from the results, so you can show it to others. If the service
+does not do something that a run needs, doctor ends with 65. A form with few results
+does not show much.
 
-Other requests are Get Forms, and a count for up to three forms that are not
-listed. All count in the budget. At each output it writes small objects below
-.formetl/ and removes them again, so nothing that it makes stays.
+It also sends Get Forms, and one count for each of up to three forms that are not
+listed. All requests count against the budget. At each output it writes small objects
+below .formetl/ and removes them again.
 
-It ends with 0 if nothing failed, also with warnings. Otherwise it ends with the
-exit code of what failed. A run may warn of it and go on: a zone that is wrong is
-78 here, and a run reads the results that are dated later than now.`,
+It ends with 0 if no check failed, even if there are warnings. Otherwise it ends with
+the exit code of the check that failed. A run can be more tolerant: for a wrong time
+zone doctor ends with 78, but a run only warns of results dated later than now.`,
 		Example: `  formetl doctor feedback.yaml
   formetl doctor feedback.yaml --json | jq '.checks[] | select(.state != "ok")'
   formetl doctor feedback.yaml --json | jq .honours`,
@@ -123,19 +124,19 @@ func (r checklist) Text() string {
 		}
 		rows = append(rows, []string{string(c.State), c.Name, text})
 		if c.Cure != "" {
-			rows = append(rows, []string{"", "", "cure: " + c.Cure})
+			rows = append(rows, []string{"", "", "to fix it: " + c.Cure})
 		}
 	}
 	text := console.Columns("", rows)
 	if h := r.Honours; h != nil {
 		rows := console.Rows(nil, h.Rows, func(row upkeep.Row) []string { return []string{row.Answer, row.Asked, row.Reason} })
-		text += fmt.Sprintf("what the service honours, by API %s with form %s alone, asked by %s (nothing of the results stands here):\n%s",
+		text += fmt.Sprintf("what the service does (API %s, form %s, tested by %s; no values of results are shown):\n%s",
 			h.API, plain.Line(h.Form), console.Plural(h.Requests, "request"), console.Columns("  ", rows))
 	}
 	text += fmt.Sprintf("%s: %d ok, %s, %d failed, %d not checked; %s sent", console.Plural(len(r.Checks), "check"),
 		r.Counts.OK, console.Plural(r.Counts.Warnings, "warning"), r.Counts.Failed, r.Counts.NotChecked, console.Plural(r.Requests, "request"))
 	if !r.Healthy {
-		text += fmt.Sprintf("; it ends with %d", r.ExitCode)
+		text += fmt.Sprintf("; exit code %d", r.ExitCode)
 	}
 	return text + "\n"
 }

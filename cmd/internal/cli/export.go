@@ -57,11 +57,11 @@ func exportCommand(p *process) *cobra.Command {
 		Use:   "export --form FORM [-o FILE]",
 		Short: "Export one form to one file, without a definition",
 		Long: `Export writes every result of one form to a file, or as CSV to standard output.
-The format follows from the file's extension: .csv .csv.gz .csv.zst .tsv .ndjson
-.ndjson.gz .jsonl .json .parquet .arrow .xlsx. FILE may be s3://bucket/path; credentials
-come from the AWS environment variables, profile or role.
+The file's extension gives the format: .csv .csv.gz .csv.zst .tsv .ndjson .ndjson.gz
+.jsonl .json .parquet .arrow .xlsx. FILE may be s3://bucket/path; credentials come
+from the AWS environment variables, profile or role.
 
-COLUMN is a heading as the export shows it, the label on the form, item_<id>, or an id.
+COLUMN is a column's name in the export, the label on the form, item_<id>, or an id.
 
 A file that formetl did not write is overwritten only with --force.`,
 		Example: `  formetl export --base-url https://fs1.example.com --account acme --form form1 -o form1.csv
@@ -80,23 +80,23 @@ A file that formetl did not write is overwritten only with --force.`,
 	f.service.Register(set)
 	f.service.RegisterMaxRequests(set)
 	f.span.Register(set)
-	set.StringArrayVar(&f.where, "where", nil, "COLUMN:OP[=TERM], OP one of equals contains begins ends empty not_empty; repeatable")
-	set.StringVar(&f.match, "match", "and", "how several --where combine: and, or")
+	set.StringArrayVar(&f.where, "where", nil, "only results that match COLUMN:OP[=TERM]; OP is equals, contains, begins, ends, empty or not_empty; repeatable")
+	set.StringVar(&f.match, "match", "and", "how several --where combine: and, or or")
 	f.output.register(set)
 	console.RegisterNames(set, &f.names)
-	set.StringArrayVar(&f.columns, "select", nil, "write only this COLUMN, in the order given; repeatable, or several with commas")
-	set.Int64Var(&f.limit, "limit", 0, "write only the first so many results, by id; nothing is verified then")
-	set.StringArrayVar(&f.forms, "form", nil, "the form's directory")
+	set.StringArrayVar(&f.columns, "select", nil, "write only this COLUMN; repeatable, or several separated by commas; the order is kept")
+	set.Int64Var(&f.limit, "limit", 0, "write only the first N results, by id, and verify nothing")
+	set.StringArrayVar(&f.forms, "form", nil, "name of the form, as formetl forms lists it")
 	set.StringVar(&f.window, "window", "auto", "size of the windows of time: auto, or 15m 6h 1d 7d 1mo")
 	set.StringVar(&f.extract.View, "view", "", "id of a Results View")
 	set.StringVar(&f.extract.CustomLabels, "custom-labels", "", "id of a set of custom labels")
-	set.StringVar(&f.files, "files", "", "also download uploaded files into this folder, or s3://bucket/prefix/, with a list: files.csv")
+	set.StringVar(&f.files, "files", "", "also download uploaded files into this folder or s3://bucket/prefix/, with a list in files.csv")
 	set.StringVar(&f.schema, "schema", "", "schema file with the columns and their types")
 	set.StringVar(&f.state, "state", "", "folder of budgets and checkpoints, or s3://bucket/prefix/ (default: formetl/ in your cache folder)")
-	set.BoolVar(&f.fresh, "fresh", false, "read everything again, also what an export that ended early had read within the last hour")
-	f.watch.register(set, "write a report of the run to this file, as JSON, or as a page if it ends with .html")
-	set.BoolVar(&f.noVerify, "no-verify", false, "do not reconcile with the service's count")
-	set.BoolVar(&f.strict, "strict", false, "end with 65 where the export cannot prove that no result is missing or there twice")
+	set.BoolVar(&f.fresh, "fresh", false, "read everything again, instead of resuming an export of the last hour that ended early")
+	f.watch.register(set, "write a report of the export to this file: JSON, or a page if the name ends with .html")
+	set.BoolVar(&f.noVerify, "no-verify", false, "do not compare with the service's count")
+	set.BoolVar(&f.strict, "strict", false, "end with 65 if the export cannot prove that no result is missing or duplicated")
 	return cmd
 }
 
@@ -120,7 +120,7 @@ func export(ctx context.Context, p *process, f exportFlags) error {
 		return err
 	}
 	if zone := def.Source.Zone.String(); f.service.NamesNoZone(p.lookup) && (zone == "UTC" || zone == "Etc/UTC") { // most servers have UTC as their zone
-		p.log.Tell(slog.LevelWarn, "note: times are taken for UTC, this machine's zone; if the account has another, they are off by hours: give --timezone")
+		p.log.Tell(slog.LevelWarn, "note: no time zone was given, so times are read as UTC, this machine's zone; if the account's zone differs, they are off by hours: give --timezone, such as --timezone America/Chicago")
 	}
 	taken, err := takeOutputs(ctx, def, options, f.output.force)
 	if err != nil {
@@ -166,7 +166,7 @@ func (f *exportFlags) run(ctx context.Context, p *process, def *definition.Defin
 // tellWait tells a person who waits for rows on standard output why no rows have come yet.
 func (f *exportFlags) tellWait(p *process, def *definition.Definition, bar *console.Progress) {
 	if f.limit == 0 && def.Outputs[0].Path == definition.StdoutPath && (bar.Shown() || console.IsTerminal(p.stdout)) {
-		p.log.Tell(slog.LevelInfo, "rows come at the end; quick look: --limit")
+		p.log.Tell(slog.LevelInfo, "rows come at the end; for a quick look add --limit 10")
 	}
 }
 
@@ -181,11 +181,7 @@ func resumption(log *console.Log, now func() time.Time, fresh bool) pipelines.Re
 		return pipelines.Resume{Within: -1}
 	}
 	return pipelines.Resume{Within: resumeWithin, Told: func(results int64, oldest time.Time) {
-		are := "are"
-		if results == 1 {
-			are = "is"
-		}
-		log.Tell(slog.LevelInfo, fmt.Sprintf("resuming: %s read %s %s taken over; --fresh reads them again", console.Plural(results, "result"), console.Ago(now().Sub(oldest)), are),
+		log.Tell(slog.LevelInfo, fmt.Sprintf("resuming: using %s that an earlier export read %s; add --fresh to read everything again", console.Plural(results, "result"), console.Ago(now().Sub(oldest))),
 			slog.Int64("results", results), slog.Time("since", oldest.UTC()))
 	}}
 }
@@ -195,11 +191,11 @@ func (f *exportFlags) definition(ctx context.Context, p *process) (*definition.D
 	form := strings.Join(f.forms, "")
 	switch err := console.CheckForm(form); {
 	case len(f.forms) > 1:
-		return nil, fmt.Errorf("--form was given %d times: export takes one form; run it once for each, or write a definition", len(f.forms))
+		return nil, fmt.Errorf("--form was given %d times, and export takes one form: run it once for each form, or write a definition with `formetl init`", len(f.forms))
 	case err != nil:
 		return nil, err
 	case definition.IsGlob(form):
-		return nil, fmt.Errorf("--form %q: export takes one form by its name; a definition takes several", form)
+		return nil, fmt.Errorf("--form %q: export takes the name of one form, not a pattern; for several forms write a definition with `formetl init`", form)
 	}
 	def, err := p.define("export", form, &f.service, f.state)
 	if err != nil {
@@ -209,7 +205,7 @@ func (f *exportFlags) definition(ctx context.Context, p *process) (*definition.D
 		return nil, err
 	}
 	if f.noVerify && f.strict {
-		return nil, console.Usagef("--no-verify leaves out what --strict demands: give one of them")
+		return nil, console.Usagef("--no-verify and --strict contradict each other: give only one of them")
 	}
 	def.Extract = f.extract
 	def.Extract.Settle, def.Extract.Verify, def.Extract.Proof = definition.DefaultSettle, !f.noVerify, f.strict
@@ -246,7 +242,7 @@ func (f *exportFlags) folder(def *definition.Definition, output string) (*defini
 	files := &definition.Files{Path: f.files, MaxBytes: definition.DefaultMaxFile, Concurrency: def.Source.Requests.Concurrency}
 	switch {
 	case f.limit > 0:
-		return nil, console.Usagef("--limit is for a quick look at results; --files downloads the files of all of them: give one of the two")
+		return nil, console.Usagef("--limit and --files do not go together, because --files downloads the files of all results: give only one of them")
 	case strings.Contains(f.files, "://"):
 		if !definition.OnS3(f.files) {
 			return nil, console.Usagef("--files %s: give a folder or s3://bucket/prefix/", f.files)
@@ -261,7 +257,7 @@ func (f *exportFlags) folder(def *definition.Definition, output string) (*defini
 	}
 	files.Path = strings.TrimSuffix(files.Path, "/") + "/"
 	if files.Path == "/" || strings.HasPrefix(filepath.ToSlash(output)+"/", files.Path) {
-		return nil, console.Usagef("--files %s: give a folder of its own, in which only uploaded files lie", f.files)
+		return nil, console.Usagef("--files %s: give a separate folder, for uploaded files only", f.files)
 	}
 	files.Table = files.Path + "files.csv"
 	return files, nil
@@ -271,7 +267,7 @@ func (f *exportFlags) folder(def *definition.Definition, output string) (*defini
 func (f *exportFlags) search() (extract.Search, error) {
 	s := extract.Search{Any: f.match == "or"}
 	if f.match != "and" && f.match != "or" {
-		return s, fmt.Errorf("--match %q: give and or or", f.match)
+		return s, fmt.Errorf("--match %q: give --match and, or --match or", f.match)
 	}
 	for _, w := range f.where {
 		c, err := criterion(w)
@@ -288,21 +284,21 @@ func criterion(where string) (extract.Criterion, error) {
 	head, term, hasTerm := strings.Cut(where, "=")
 	colon := strings.LastIndex(head, ":") // a column's heading may hold other colons
 	if colon <= 0 {
-		return extract.Criterion{}, fmt.Errorf("--where %q: write COLUMN:OP=TERM, OP one of equals contains begins ends empty not_empty, for example result_status:equals=Complete", where)
+		return extract.Criterion{}, fmt.Errorf("--where %q: write COLUMN:OP=TERM, for example result_status:equals=Complete; OP is equals, contains, begins, ends, empty or not_empty", where)
 	}
 	column, op := head[:colon], head[colon+1:]
 	c := extract.Criterion{Column: column, Operator: extract.Operator(op), Term: term}
 	switch c.Operator {
 	case extract.OpEmpty, extract.OpNotEmpty:
 		if hasTerm {
-			return c, fmt.Errorf("--where %q: %s takes no term", where, op)
+			return c, fmt.Errorf("--where %q: %s takes no term; leave out everything from the = on", where, op)
 		}
 	case extract.OpEquals, extract.OpContains, extract.OpBegins, extract.OpEnds:
 		if !hasTerm {
-			return c, fmt.Errorf("--where %q: %s needs a term: %s=TERM", where, op, head)
+			return c, fmt.Errorf("--where %q: %s needs a term; write %s=TERM", where, op, head)
 		}
 	default:
-		return c, fmt.Errorf("--where %q: the operator %q is none of equals contains begins ends empty not_empty", where, op)
+		return c, fmt.Errorf("--where %q: there is no operator %q; give equals, contains, begins, ends, empty or not_empty", where, op)
 	}
 	return c, nil
 }
@@ -318,9 +314,9 @@ type outputFlags struct {
 func (f *outputFlags) register(set *pflag.FlagSet) {
 	set.StringVarP(&f.path, "output", "o", definition.StdoutPath, "file to write, or s3://bucket/path; - for standard output")
 	set.StringVar(&f.format, "format", "", strings.Join(formatNames(), ", ")+" (default: from the file's extension, csv for standard output)")
-	set.BoolVar(&f.excel, "excel", false, "CSV for spreadsheets: a byte-order mark, CR LF, local times, no cell that is a formula")
-	set.BoolVar(&f.codebook, "codebook", false, "also write what describes the columns beside the file: .schema.json and .codebook.csv")
-	set.BoolVar(&f.manifest, "manifest", false, "also write what was done beside the file: FILE.manifest.json, with the file's SHA-256")
+	set.BoolVar(&f.excel, "excel", false, "CSV for spreadsheets: byte-order mark, CR LF line ends, local times, no cell runs as a formula")
+	set.BoolVar(&f.codebook, "codebook", false, "also write a description of the columns beside the file: .schema.json and .codebook.csv")
+	set.BoolVar(&f.manifest, "manifest", false, "also write a record of the export beside the file: FILE.manifest.json, with the file's SHA-256")
 	set.BoolVar(&f.force, "force", false, "overwrite a file that formetl did not write")
 	set.StringVar(&f.s3.Endpoint, "s3-endpoint", "", "URL of an S3 server other than AWS")
 	set.StringVar(&f.s3.Region, "s3-region", "", "the bucket's region (default: AWS_REGION, or the profile's)")
@@ -334,7 +330,7 @@ func (f *outputFlags) output() (definition.Output, error) {
 	}
 	out.Profile = "excel"
 	if format, _ := fileFormats.Format(out.Format); !format.Profiles {
-		return out, fmt.Errorf("--excel is for CSV, and the format is %s", out.Format)
+		return out, fmt.Errorf("--excel is only for CSV, and the format is %s: leave --excel out, or write a .csv file", out.Format)
 	}
 	return out, nil
 }
@@ -347,7 +343,7 @@ func (f *outputFlags) checkTerminal(out definition.Output, terminal bool) error 
 	if format, _ := fileFormats.Format(out.Format); format.Text {
 		return nil
 	}
-	return fmt.Errorf("--format %s is not for a terminal: give -o FILE, or send it through a pipe", out.Format)
+	return fmt.Errorf("--format %s cannot be shown on a terminal: add -o FILE, or use a pipe", out.Format)
 }
 
 // place returns the output for the results: its path and format.
@@ -386,20 +382,20 @@ func (f *outputFlags) checkPath() error {
 	forS3 := f.s3.Endpoint != "" || f.s3.Region != "" || f.s3.PathStyle
 	switch {
 	case forS3 && !definition.OnS3(f.path) && !f.filesOnS3:
-		return errors.New("the --s3 flags are for -o s3://bucket/path")
+		return errors.New("the --s3 flags are only for -o s3://bucket/path: change -o, or leave them out")
 	case f.s3.Endpoint != "" && !definition.IsEndpoint(f.s3.Endpoint):
 		return errors.New("--s3-endpoint: give an address such as https://s3.example.com or http://127.0.0.1:9000; credentials come from the environment")
 	case remote && !slices.Contains(console.Schemes(), scheme):
 		return fmt.Errorf("-o %s: give a local path or s3://bucket/path", f.path)
 	case strings.HasSuffix(f.path, "/"):
-		return fmt.Errorf("-o %s is a folder; export writes one file, a definition writes datasets", f.path)
+		return fmt.Errorf("-o %s is a folder, and export writes one file: add the file's name; to write a dataset use a definition", f.path)
 	case remote && (bucket == "" || key == "" || path.Clean("/"+key) != "/"+key):
-		return fmt.Errorf("-o %s: write s3://bucket/path in its shortest form", f.path)
+		return fmt.Errorf("-o %s: give a bucket and the path of a file, without . or .. in it, such as s3://bucket/forms/feedback.csv", f.path)
 	case remote:
 		return nil
 	}
 	if info, err := os.Stat(f.path); err == nil && info.IsDir() {
-		return fmt.Errorf("-o %s is a folder; give the file's name too", f.path)
+		return fmt.Errorf("-o %s is a folder: add the file's name", f.path)
 	}
 	return nil
 }
@@ -427,14 +423,14 @@ func formatOf(file, flag string) (format, codec string, err error) {
 	at := slices.IndexFunc(all, func(f load.Format) bool { return strings.HasSuffix(stem, f.Extension) })
 	switch {
 	case flag == "" && at < 0:
-		return "", "", fmt.Errorf("-o %s: its extension names no format; use the name of one: %s, or give --format", file, strings.Join(formatNames(), ", "))
+		return "", "", fmt.Errorf("-o %s: this extension belongs to no format; use one of the extensions %s, or add --format", file, strings.Join(formatNames(), ", "))
 	case flag != "" && at >= 0 && all[at].Name != flag:
-		return "", "", fmt.Errorf("-o %s is a name for %s, and --format says %s; change one of them", file, all[at].Name, flag)
+		return "", "", fmt.Errorf("-o %s has the extension of %s, but --format says %s: change one of them", file, all[at].Name, flag)
 	case flag != "":
 		at = slices.IndexFunc(all, func(f load.Format) bool { return f.Name == flag })
 	}
 	if codec != "" && !all[at].Text {
-		return "", "", fmt.Errorf("-o %s: the format %s is compressed inside, not around; leave %s out", file, all[at].Name, load.CompressionExtension(codec))
+		return "", "", fmt.Errorf("-o %s: %s files are compressed already; leave out %s", file, all[at].Name, load.CompressionExtension(codec))
 	}
 	return all[at].Name, codec, nil
 }
@@ -450,16 +446,16 @@ func (f *exportFlags) resolve(ctx context.Context, p *process, def *definition.D
 		return err
 	}
 	if len(known) <= 1 { // the column of the result's id is always known
-		p.log.Tell(slog.LevelWarn, "note: the form shows neither headings nor results, so nobody knows whether the columns are right")
+		p.log.Tell(slog.LevelWarn, "note: the form has neither headings nor results yet, so formetl cannot check the columns of --where and --select")
 	}
 	given := slices.Clone(def.Extract.Search.Where)
 	for i, c := range given {
 		from, err := sourceOf("--where", c.Column, known)
 		if err == nil && from.Kind == schemas.FromResultID {
-			err = console.Usagef("--where %s: the service does not search by the id of a result", c.Column)
+			err = console.Usagef("--where %s: the service cannot search by the id of a result", c.Column)
 		}
 		if err == nil && from.Kind == schemas.FromOther {
-			err = console.Usagef("--where %s: the service does not search what people typed beside choices", c.Column)
+			err = console.Usagef("--where %s: the service cannot search text that people typed beside choices", c.Column)
 		}
 		if err != nil {
 			return err
@@ -476,7 +472,7 @@ func (f *exportFlags) resolve(ctx context.Context, p *process, def *definition.D
 		}
 		out := &def.Outputs[0]
 		if slices.Contains(out.Select, from) {
-			return console.Usagef("--select %s: the column was given before", name)
+			return console.Usagef("--select %s: the column is given twice; leave one out", name)
 		}
 		out.Select = append(out.Select, from)
 	}
@@ -528,7 +524,7 @@ func columnsOf(ctx context.Context, def *definition.Definition, o pipelines.Opti
 // fits several columns is an error, and so is a name of no column, unless no column is known.
 func sourceOf(flag, name string, known []schemas.Column) (schemas.Source, error) {
 	if strings.TrimSpace(name) == "" {
-		return schemas.Source{}, console.Usagef("%s names no column: give one by its heading or id", flag)
+		return schemas.Source{}, console.Usagef("%s: a column's name is empty; give the name or the id of a column", flag)
 	}
 	meta := func(c schemas.Column) bool { return c.From.Kind == schemas.FromMeta }
 	if page.KnownMeta(name) && !slices.ContainsFunc(known, meta) { // without a result known has no metas
@@ -555,7 +551,7 @@ func sourceOf(flag, name string, known []schemas.Column) (schemas.Source, error)
 		case len(found) == 1:
 			return found[0], nil
 		case len(found) > 1:
-			return schemas.Source{}, console.Usagef("%s %s: several columns have this label: name one by its id, %s or %s", flag, name, found[0].ID, found[1].ID)
+			return schemas.Source{}, console.Usagef("%s %s: several columns have this label; give the id of the one you mean, %s or %s", flag, name, found[0].ID, found[1].ID)
 		}
 	}
 	if len(known) <= 1 {
@@ -574,7 +570,7 @@ func sourceOf(flag, name string, known []schemas.Column) (schemas.Source, error)
 			names = append(names, c.Label)
 		}
 	}
-	hint := cmp.Or(plain.Hint(name, names), "; it has "+plain.Few(names[:len(known)], 12))
+	hint := cmp.Or(plain.Hint(name, names), "; its columns are "+plain.Few(names[:len(known)], 12))
 	return schemas.Source{}, console.Usagef("%s %s: the form has no such column%s", flag, name, hint)
 }
 
@@ -595,7 +591,7 @@ func guess(name string) schemas.Source {
 func repeated(where, given []extract.Criterion) error {
 	for i, c := range where {
 		if slices.ContainsFunc(where[:i], func(o extract.Criterion) bool { return o.Column == c.Column && o.Operator == c.Operator }) {
-			return console.Usagef("--where: the service takes %q once for a column, and %s has it twice; export each by itself", c.Operator, given[i].Column)
+			return console.Usagef("--where: the service accepts %q only once for each column, but it is given twice for %s; run one export for each", c.Operator, given[i].Column)
 		}
 	}
 	return nil

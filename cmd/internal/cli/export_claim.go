@@ -27,7 +27,7 @@ import (
 
 // foreign returns the error for a file that no export wrote, or that was changed since.
 func foreign(path string) error {
-	return &console.CodeError{Code: console.ExitCantCreate, Err: fmt.Errorf("%s is there, and formetl did not write it as it is: give --force to overwrite it, or another name", path)}
+	return &definition.Fault{Code: console.ExitCantCreate, Text: path + " already exists, and formetl did not write it, or it was changed since", Cure: "add --force to overwrite it, or choose another name"}
 }
 
 // record is what the state folder remembers of the file at a path.
@@ -79,7 +79,7 @@ func (r record) describes(path string) (bool, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return true, nil
 	case err != nil:
-		return false, fmt.Errorf("cannot look at what is there: %w", err)
+		return false, fmt.Errorf("cannot look at the file that already exists: %w", err)
 	case !info.Mode().IsRegular():
 		return true, nil // CheckOrdinary judges what is no regular file
 	case r.SHA256 == "" || info.Size() != r.Size:
@@ -87,12 +87,12 @@ func (r record) describes(path string) (bool, error) {
 	}
 	file, err := os.Open(path)
 	if err != nil {
-		return false, fmt.Errorf("cannot look at what is there: %w", err)
+		return false, fmt.Errorf("cannot look at the file that already exists: %w", err)
 	}
 	defer func() { _ = file.Close() }() // it was only read
 	h := sha256.New()
 	if _, err := io.Copy(h, file); err != nil {
-		return false, fmt.Errorf("cannot read what is there: %w", err)
+		return false, fmt.Errorf("cannot read the file that already exists: %w", err)
 	}
 	return hex.EncodeToString(h.Sum(nil)) == r.SHA256, nil
 }

@@ -24,12 +24,12 @@ func TestFormatOf(t *testing.T) {
 		{"A.CSV", "", "csv", "", ""},
 		{"a.Parquet", "parquet", "parquet", "", ""},
 		{"a.xlsx", "", "xlsx", "", ""},
-		{"a.xlsx.gz", "", "", "", "compressed inside"},
-		{"a", "", "", "", "names no format"},
-		{"a.gz", "", "", "", "names no format"},
-		{"a.csv", "json", "", "", "is a name for csv"},
-		{"a.parquet.gz", "", "", "", "compressed inside"},
-		{"a.gz", "arrow", "", "", "compressed inside"},
+		{"a.xlsx.gz", "", "", "", "compressed already"},
+		{"a", "", "", "", "belongs to no format"},
+		{"a.gz", "", "", "", "belongs to no format"},
+		{"a.csv", "json", "", "", "has the extension of csv"},
+		{"a.parquet.gz", "", "", "", "compressed already"},
+		{"a.gz", "arrow", "", "", "compressed already"},
 	} {
 		format, codec, err := formatOf(c.file, c.flag)
 		wrong := c.problem == "" && err != nil || c.problem != "" && (err == nil || !strings.Contains(err.Error(), c.problem))

@@ -26,7 +26,7 @@ import (
 func helpCommand(p *process) *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [COMMAND | TOPIC]",
-		Short: "Help about a command, or a topic of the documentation",
+		Short: "Show help for a command, or a topic of the documentation",
 		Example: `  formetl help export
   formetl help recovery
   formetl help schema infer`,
@@ -125,18 +125,19 @@ type topic struct {
 func topics() []topic {
 	return []topic{
 		{"export", "one form as a file", pipelines.Docs, "export.md"},
+		{"questions", "common questions, each answered by a command", pipelines.Docs, "examples/questions.md"},
 		{"init", "a first definition by questions or flags", pipelines.Docs, "init.md"},
 		{"definitions", "every key of a definition", pipelines.Docs, "definitions.md"},
 		{"api-v2", "the JSON generation of the service", pipelines.Docs, "api-v2.md"},
 		{"commands", "all commands, and the environment", pipelines.Docs, "commands.md"},
 		{"scheduling", "cron, systemd, Kubernetes, Airflow, CI", pipelines.Docs, "scheduling.md"},
 		{"temporal", "workers on several machines", pipelines.Docs, "temporal.md"},
-		{"incremental", "runs that go on where the last one ended", pipelines.Docs, "incremental.md"},
-		{"recovery", "runs that ended early, parts that are gone", pipelines.Docs, "recovery.md"},
+		{"incremental", "runs that continue where the last one ended", pipelines.Docs, "incremental.md"},
+		{"recovery", "runs that ended early, missing parts", pipelines.Docs, "recovery.md"},
 		{"exit-codes", "each code, and what a scheduler should do", pipelines.Docs, "exit-codes.md"},
 		{"rejects", "results that do not fit their schema", pipelines.Docs, "rejects.md"},
 		{"files", "uploaded files", pipelines.Docs, "files.md"},
-		{"codebook", "what describes the columns", pipelines.Docs, "codebook.md"},
+		{"codebook", "files that describe the columns", pipelines.Docs, "codebook.md"},
 		{"reports", "reports, metrics and logs", pipelines.Docs, "reports.md"},
 		{"schemas", "columns, types, lists", schemas.Docs, "README.md"},
 		{"drift", "when the form changes", schemas.Docs, "drift.md"},

@@ -78,7 +78,7 @@ its forms, and for a sample of the results if there is one form.`,
 	set.StringVar(&a.mode, "mode", "", "what each run reads: incremental (what is new or changed, into datasets and tables only) or full (default: incremental if no output is a file)")
 	console.RegisterNames(set, &a.names)
 	set.StringVarP(&a.file, "output", "o", "", "definition to write (default: named after the form or the account)")
-	set.BoolVar(&s.force, "force", false, "replace files that are there")
+	set.BoolVar(&s.force, "force", false, "replace files that already exist")
 	set.BoolVar(&s.noInput, "no-input", false, "ask nothing")
 	return cmd
 }
@@ -155,7 +155,7 @@ func (s *initSession) begin() error {
 			}
 		}
 		if len(missing) > 0 {
-			return console.Usagef("nobody is there to ask: give %s", strings.Join(missing, ", "))
+			return console.Usagef("no terminal to ask on: give %s", strings.Join(missing, ", "))
 		}
 	}
 	if err := s.check(); err != nil {

@@ -105,7 +105,7 @@ load: [{path: out.csv}]
 			if n := int(pages.Load() - before); n != c.again {
 				t.Errorf("the next one asked for %d pages, want %d", n, c.again)
 			}
-			told := regexp.MustCompile(`^resuming: 100 results read \d+ seconds? ago are taken over; --fresh reads them again\n`).MatchString(p.stderr.String())
+			told := regexp.MustCompile(`^resuming: using 100 results that an earlier export read \d+ seconds? ago; add --fresh to read everything again\n`).MatchString(p.stderr.String())
 			if told != (c.kept == export && c.flags == nil) {
 				t.Errorf("it says:\n%s", &p.stderr)
 			}

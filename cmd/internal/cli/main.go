@@ -54,18 +54,18 @@ func Commands() *cobra.Command {
 func rootCommand(p *process) *cobra.Command {
 	root := console.Root(&cobra.Command{
 		Use:   "formetl",
-		Short: "Take the results of online forms to CSV, NDJSON, JSON, Arrow, Parquet and Excel",
+		Short: "Export the results of online forms to CSV, NDJSON, JSON, Arrow, Parquet and Excel",
 		Long: `formetl reads the results of online forms from a Form Results Service and
-writes every one of them once, as CSV, NDJSON, JSON, Arrow, Parquet or Excel.
+writes each result once, as CSV, NDJSON, JSON, Arrow, Parquet or Excel.
 
 Data goes to standard output, everything else to standard error. The API key
 comes from a file (--api-key-file), from a reference in the definition, or from
-the environment variable FORMETL_API_KEY; never from a flag's value.
+the environment variable FORMETL_API_KEY, but never from the command line itself.
 
-Exit codes: 0 done; 64 wrong flags; 65 data; 66 no such form or account; 69 the
-service failed; 70 a bug; 73 cannot create the output; 74 I/O; 75 temporary, run
-again; 77 the key was refused; 78 the definition is wrong; 129, 130, 143
-stopped.`,
+Exit codes: 0 done; 64 wrong flags; 65 a problem with the data; 66 no such form
+or account; 69 the service failed; 70 a bug in formetl; 73 an output cannot be
+created; 74 reading or writing failed; 75 temporary, run it again; 77 the API key
+was refused; 78 the definition is wrong; 129, 130, 143 stopped by a signal.`,
 		Example: `  formetl demo
   formetl export --base-url https://fs1.example.com --account acme --form form1 -o form1.csv
   formetl run feedback.yaml`,

@@ -26,14 +26,15 @@ func planCommand(p *process) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plan DEFINITION",
 		Short: "Show what a run would do: windows, results, requests, time",
-		Long: `Plan shows the windows that a run would read, the results and requests to
-expect, the minutes that they take under the definition's budget and their
-share of the day's quota. It sends count requests only, and Get Forms where the
-definition has globs; with --offline it sends nothing and needs no key.
+		Long: `Plan shows the windows that a run would read, how many results and requests to
+expect, how many minutes the requests take under the definition's budget, and
+their share of the daily quota. It only sends count requests, and Get Forms if
+the definition names its forms by patterns. With --offline it sends nothing and
+needs no API key.
 
-An incremental run asks the service what changed since the last one, and reads
-the parts that hold it. Only the run itself can ask that: the plan shows what
-is read if nothing changed.`,
+An incremental run also asks the service what changed since the last run, and
+reads the affected parts again. Plan cannot know these: it shows what is read if
+nothing changed.`,
 		Example: `  formetl plan feedback.yaml
   formetl plan feedback.yaml --from 2026-01-01 --to 2026-02-01
   formetl plan feedback.yaml --json | jq '.forms[].requests.total'
@@ -45,7 +46,7 @@ is read if nothing changed.`,
 	f.Register(set)
 	set.BoolVar(&f.json, "json", false, "print the plan as JSON, with every window")
 	set.BoolVar(&f.offline, "offline", false, "send no request")
-	set.BoolVar(&f.full, "full", false, "as a run with --full would go about it")
+	set.BoolVar(&f.full, "full", false, "show the plan of a run with --full")
 	return cmd
 }
 
@@ -75,7 +76,7 @@ func planText(r *pipelines.PlanReport) string {
 	w := new(strings.Builder)
 	fmt.Fprintf(w, "pipeline %s", plain.Line(r.Pipeline))
 	if r.Offline {
-		fmt.Fprint(w, ", without asking the service")
+		fmt.Fprint(w, ", planned without asking the service")
 	}
 	fmt.Fprintln(w)
 	for _, p := range r.Forms {
@@ -87,7 +88,7 @@ func planText(r *pipelines.PlanReport) string {
 		fmt.Fprint(w, console.Columns("  ", planRows(p)), windowsText(p))
 	}
 	for _, pattern := range r.Patterns {
-		fmt.Fprintf(w, "\nforms that match %s: known when the service is asked\n", plain.Line(pattern))
+		fmt.Fprintf(w, "\nforms that match %s: not known without asking the service\n", plain.Line(pattern))
 	}
 	if len(r.Forms) > 1 && len(r.Patterns) == 0 {
 		fmt.Fprintf(w, "\nall forms\n%s", console.Columns("  ", budgetRows(r.Budget)))
@@ -142,7 +143,7 @@ func requestsText(p *pipelines.FormPlan) string {
 	r := p.Requests
 	if r.Total == nil {
 		if r.Least != nil {
-			return fmt.Sprintf("unknown until counted, at least %s: one for each window", console.Thousands(*r.Least))
+			return fmt.Sprintf("unknown until counted, but at least %s: one for each window", console.Thousands(*r.Least))
 		}
 		return "unknown until counted"
 	}
@@ -163,9 +164,9 @@ func requestsText(p *pipelines.FormPlan) string {
 
 func plannedChangesText(c *pipelines.PlannedChanges) string {
 	if c.Method == load.MethodChanges {
-		return fmt.Sprintf("known to %s by the service's clock; what changed since is read too, in parts that only the run finds out", c.KnownTo)
+		return fmt.Sprintf("known up to %s (the service's clock); the run also reads what changed since, which this plan cannot know", c.KnownTo)
 	}
-	return "lookback is read again: " + c.Reason
+	return "the lookback is read again: " + c.Reason
 }
 
 func budgetRows(b pipelines.Budget) [][]string {
@@ -185,7 +186,7 @@ func budgetRows(b pipelines.Budget) [][]string {
 		if b.DayShare != nil {
 			percent = fmt.Sprintf("%.1f %%", 100**b.DayShare)
 			if *b.DayShare > 1 {
-				more = ": the run will need several days"
+				more = ": the run needs several days"
 			}
 		}
 		day = fmt.Sprintf("%s of %s requests a day%s", percent, console.Thousands(b.PerDay), more)
@@ -220,7 +221,7 @@ func windowsText(p *pipelines.FormPlan) string {
 	case uncounted && p.Results == nil:
 		foot = "  ?: nothing was counted\n"
 	case uncounted:
-		foot = "  ?: not counted by itself, because that would cost more requests than it saves\n"
+		foot = "  ?: not counted separately, because that costs more requests than it saves\n"
 	}
 	return "\n" + console.Columns("  ", rows) + foot
 }

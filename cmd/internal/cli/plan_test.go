@@ -47,7 +47,7 @@ func TestPlanExplainsItself(t *testing.T) {
 		}},
 	} {
 		got := textOf(c.plan)
-		for _, want := range append(c.want, "  ?: not counted by itself, because that would cost more requests than it saves\n") {
+		for _, want := range append(c.want, "  ?: not counted separately, because that costs more requests than it saves\n") {
 			if !strings.Contains(got, want) {
 				t.Errorf("%s: %q is missing:\n%s", name, want, got)
 			}
@@ -85,7 +85,7 @@ func TestPlanExplainsItself(t *testing.T) {
 		long.Windows = make([]pipelines.PlannedWindow, n)
 		got := planText(&pipelines.PlanReport{Forms: []*pipelines.FormPlan{long, long}, Patterns: []string{"x*"}})
 		if strings.Contains(got, "... 2 more ...") != more || strings.Contains(got, "all forms") ||
-			!strings.Contains(got, "about 3 minutes, at 60") || !strings.Contains(got, "141.0 % of 100 requests a day: the run will need several days\n") {
+			!strings.Contains(got, "about 3 minutes, at 60") || !strings.Contains(got, "141.0 % of 100 requests a day: the run needs several days\n") {
 			t.Errorf("%d windows:\n%s", n, got)
 		}
 	}

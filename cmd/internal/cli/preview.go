@@ -27,11 +27,11 @@ func previewCommand(p *process) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "preview [DEFINITION] [--form FORM]",
 		Short: "Show a few results of a form",
-		Long: `Preview shows the first results of a form, or with --latest the newest, as a table. It
-costs one request for each hundred results, and writes nothing. A definition gives the
-service, the form, the range and the columns; without one, flags name the service.
+		Long: `Preview shows the first results of a form as a table, or the newest with --latest. It
+sends one request for each hundred results, and writes no files. The service, the form,
+the range and the columns come from the definition, or from flags if you give none.
 
-Texts of more than 40 characters are cut; --wide shows them whole.`,
+Texts of more than 40 characters are cut; --wide shows them in full.`,
 		Example: `  formetl preview feedback.yaml
   formetl preview --base-url https://fs1.example.com --account acme --form form1 --latest
   formetl preview --form form1 -n 3 --json`,
@@ -42,9 +42,9 @@ Texts of more than 40 characters are cut; --wide shows them whole.`,
 	f.registerResults(set)
 	f.given.RangeFlags.Register(set)
 	set.StringVar(&f.schema, "schema", "", "schema file with the columns and their types")
-	set.Int64VarP(&f.limit, "limit", "n", 10, "show so many results")
-	set.BoolVar(&f.latest, "latest", false, "the newest results, by id, and these first")
-	set.BoolVar(&f.wide, "wide", false, "show long texts whole")
+	set.Int64VarP(&f.limit, "limit", "n", 10, "number of results to show")
+	set.BoolVar(&f.latest, "latest", false, "show the newest results first, by id")
+	set.BoolVar(&f.wide, "wide", false, "show long texts in full")
 	set.BoolVar(&f.asJSON, "json", false, "print as JSON")
 	return cmd
 }

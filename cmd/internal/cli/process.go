@@ -101,7 +101,7 @@ func (p *process) loadKey(ctx context.Context, f *console.DefinitionFlags, file 
 }
 
 // keyForForms is the end of help texts that say when the commands of openOutputs use the API key.
-const keyForForms = ", where the forms must be asked for"
+const keyForForms = ", if the definition names its forms by patterns"
 
 // checkSpan refuses a range that is empty because of the flags that give a range.
 func checkSpan(def *definition.Definition, o pipelines.Options) error {
@@ -114,11 +114,11 @@ func checkSpan(def *definition.Definition, o pipelines.Options) error {
 	case !ok:
 		return err
 	case o.Range.From != nil && o.Range.To != nil:
-		return console.Usagef("the range is empty: it begins at %s and ends at %s; --to is the first day that is not wanted, --through the last one that is", load.Wall(e.Window.From), load.Wall(e.Window.To))
+		return console.Usagef("the range is empty: it begins at %s and ends at %s; --to is the first day that you do not want, --through the last day that you want", load.Wall(e.Window.From), load.Wall(e.Window.To))
 	case o.Range.From == nil:
-		return console.Usagef("--to %s: the range begins after it, at %s; give a later --to", load.Wall(e.Window.To), load.Wall(e.Window.From))
+		return console.Usagef("--to %s is before the beginning of the range at %s: give a later --to", load.Wall(e.Window.To), load.Wall(e.Window.From))
 	}
-	return console.Usagef("--from %s: the range ends before it, at %s; give an earlier --from", load.Wall(e.Window.From), load.Wall(e.Window.To))
+	return console.Usagef("--from %s is after the end of the range at %s: give an earlier --from", load.Wall(e.Window.From), load.Wall(e.Window.To))
 }
 
 // load reads definitions and checks all of them before any request is sent to a service. The
@@ -176,7 +176,7 @@ func checkVariables(given map[string]string, defs []*definition.Definition) erro
 		if slices.Contains(known, name) {
 			continue
 		}
-		return console.Usagef("--var %s: no definition refers to ${var:%s}%s", name, name, plain.Hint(name, known))
+		return console.Usagef("--var %s: no definition uses ${var:%s}%s", name, name, plain.Hint(name, known))
 	}
 	return nil
 }
@@ -207,7 +207,7 @@ func mayWrite(path string, force bool) error {
 		return nil //nolint:nilerr // nothing is there
 	}
 	if !force {
-		return &load.Error{Kind: load.ErrUnusable, Op: "write", Path: path, Hint: "give another name, or --force to replace it", Err: fs.ErrExist}
+		return &load.Error{Kind: load.ErrUnusable, Op: "write", Path: path, Hint: "choose another name, or add --force to replace it", Err: fs.ErrExist}
 	}
 	return console.CheckOrdinary(path)
 }
@@ -215,7 +215,7 @@ func mayWrite(path string, force bool) error {
 // writeFile writes a file in one step.
 func writeFile(path string, data []byte, mode fs.FileMode) error {
 	if err := maybe.WriteFile(path, data, mode); err != nil {
-		return &load.Error{Kind: load.ErrUnusable, Op: "write", Path: path, Hint: "give a file in a folder that is there and can be written to", Err: err}
+		return &load.Error{Kind: load.ErrUnusable, Op: "write", Path: path, Hint: "choose a folder that exists and that you can write to", Err: err}
 	}
 	return nil
 }
@@ -224,7 +224,7 @@ func writeFile(path string, data []byte, mode fs.FileMode) error {
 // input is no terminal or standard error is JSON for programs. otherwise says what was not done.
 func (p *process) attended(otherwise string) error {
 	if !console.IsTerminal(p.stdin) || p.log.JSON() {
-		return console.Usagef("nobody is there to ask: give --yes to do it without asking; %s", otherwise)
+		return console.Usagef("no terminal to ask on: add --yes to do it without asking; %s", otherwise)
 	}
 	return nil
 }
@@ -297,5 +297,5 @@ func failed(of int, failures []error) error {
 	case 1:
 		return failures[0]
 	}
-	return &pipelines.FormsError{Forms: of, Errors: failures}
+	return &pipelines.FormsError{Forms: of, What: "definition", Errors: failures}
 }

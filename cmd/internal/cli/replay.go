@@ -18,18 +18,17 @@ func replayCommand(p *process) *cobra.Command {
 	var f runFlags
 	cmd := &cobra.Command{
 		Use:   "replay DEFINITION",
-		Short: "Read rejected results again, after the schema was mended",
-		Long: `Replay looks for dead letters at the definition's outputs and reads the windows
-of time again in which results were rejected, under the schema as it is by now.
-As in a backfill the parts that hold these windows are replaced, so that every
-result is in a dataset once; a single file is made anew, whole. The dead letters
-of these parts and files are replaced with them: those of results that fit by now
-are gone, those of results that still do not fit remain.
+		Short: "Read rejected results again after you fixed the schema",
+		Long: `Replay finds the dead letters (rejected results) at the definition's outputs, and
+reads the windows that they come from again, with the current schema. In a dataset
+it replaces the parts of these windows, so that each result is there once. A single
+file is written again as a whole. The dead letters are replaced too: only results
+that still do not fit stay in them.
 
-Mend the schema first: a format, words or separators that were not declared, or
-another rule for values that do not fit. A change of a column's type or name
-needs formetl run DEFINITION --full instead, which replaces the whole dataset and removes
-all its dead letters.`,
+Fix the schema first, for example by declaring a format or a separator, or by
+another rule for values that do not fit. If you change the type or the name of a
+column, use formetl run DEFINITION --full instead: it replaces the whole dataset
+and removes all its dead letters.`,
 		Example: `  formetl replay feedback.yaml --dry-run
   formetl replay feedback.yaml
   formetl replay feedback.yaml --form form1 --report replay.json`,
@@ -39,8 +38,8 @@ all its dead letters.`,
 	set := cmd.Flags()
 	f.RegisterForms(set)
 	f.RegisterKey(set, ", instead of the definition's reference")
-	f.watch.register(set, "write the reports of the runs to this file, as JSON, or as a page if it ends with .html")
-	set.BoolVar(&f.dryRun, "dry-run", false, "list what would be read again and read nothing")
+	f.watch.register(set, "write the reports of the runs to this file: JSON, or a page if the name ends with .html")
+	set.BoolVar(&f.dryRun, "dry-run", false, "only list what would be read again")
 	return cmd
 }
 
@@ -63,7 +62,7 @@ func replay(ctx context.Context, p *process, files []string, f runFlags) error {
 		r.replay(ctx, defs[0], form)
 	}
 	if len(found) == 0 {
-		p.log.Tell(slog.LevelInfo, defs[0].Name+": there are no dead letters")
+		p.log.Tell(slog.LevelInfo, defs[0].Name+": no dead letters, so there is nothing to replay")
 	}
 	return errors.Join(r.end(ctx, f)...)
 }
@@ -89,13 +88,13 @@ func (r *runs) replay(ctx context.Context, def *definition.Definition, form pipe
 	for _, f := range remaining {
 		still += f.Results
 	}
-	level, text := slog.LevelInfo, fmt.Sprintf("%s: %s in %s of dead letters replayed", form.Form, console.Plural(form.Results, "result"), console.Plural(form.Objects, "file"))
+	level, text := slog.LevelInfo, fmt.Sprintf("%s: replayed %s from %s", form.Form, console.Plural(form.Results, "result"), console.Plural(form.Objects, "file")+" of dead letters")
 	if len(r.failures) > failed {
-		level, text = slog.LevelWarn, form.Form+": not all was replayed"
+		level, text = slog.LevelWarn, form.Form+": not everything was replayed"
 	}
-	text += fmt.Sprintf("; %s there now", console.Plural(still, "result"))
+	text += fmt.Sprintf("; %s still rejected", console.Thousands(still))
 	if still > 0 {
-		text += ", which still do not fit, or lie beyond the range that was read"
+		text += ", because of values that do not fit, or because the range that was read does not include them"
 	}
 	r.process.log.Tell(level, text, slog.String("form", form.Form), slog.Int("results", form.Results), slog.Int("rejected", still))
 }

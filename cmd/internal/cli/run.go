@@ -33,9 +33,9 @@ func runCommand(p *process) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run DEFINITION...",
 		Short: "Run pipeline definitions",
-		Long: `Run reads every result of each definition's range and writes its outputs, each
-whole or not at all. All definitions are checked before the first request. One
-that fails does not stop the others.`,
+		Long: `Run reads all results in each definition's range and writes the outputs. An output is
+written completely, or stays as it was. All definitions are checked before the first
+request. If one fails, the others still run.`,
 		Example: `  formetl run feedback.yaml
   formetl run feedback.yaml --last month
   formetl run a.yaml b.yaml --log-format json --report report.json
@@ -52,11 +52,11 @@ that fails does not stop the others.`,
 	}
 	set := cmd.Flags()
 	f.Register(set)
-	f.watch.register(set, "write a report of the run to this file, as JSON, or as a page if it ends with .html")
+	f.watch.register(set, "write a report of the run to this file: JSON, or a page if the name ends with .html")
 	set.BoolVar(&f.full, "full", false, "ignore what earlier runs left: watermark, schema, unfinished work")
-	set.BoolVar(&f.strict, "strict", false, "end with 65, and write nothing, where the run cannot prove that no result is missing or there twice")
-	set.BoolVar(&f.dryRun, "dry-run", false, "show the plan and read nothing: the same as formetl plan")
-	set.StringVar(&f.watch.metrics, "metrics", "", "write metrics of the run to this file (NAME.prom), for node_exporter's textfile collector")
+	set.BoolVar(&f.strict, "strict", false, "end with 65 and write nothing if the run cannot prove that no result is missing or duplicated")
+	set.BoolVar(&f.dryRun, "dry-run", false, "show the plan and read nothing, as formetl plan does")
+	set.StringVar(&f.watch.metrics, "metrics", "", "write metrics of the run to this file (NAME.prom) for node_exporter's textfile collector")
 	return cmd
 }
 
@@ -92,7 +92,7 @@ func (f *runFlags) open(ctx context.Context, p *process, files []string) (*runs,
 	}
 	for _, def := range defs {
 		if f.strict && !def.Extract.Verify && err == nil {
-			err = console.Usagef("%s says verify: false, which leaves out what --strict demands", def.File)
+			err = console.Usagef("%s says verify: false, and --strict needs it: remove one of them", def.File)
 		}
 		def.Extract.Proof = def.Extract.Proof || f.strict
 	}
@@ -109,7 +109,7 @@ type watchFlags struct{ report, metrics, progress string }
 // register adds --progress, and --report with this help text.
 func (f *watchFlags) register(set *pflag.FlagSet, report string) {
 	set.StringVar(&f.report, "report", "", report)
-	set.StringVar(&f.progress, "progress", console.ProgressAuto, "progress bar: auto (on a terminal), on or off; never with --log-format json")
+	set.StringVar(&f.progress, "progress", console.ProgressAuto, "progress bar: auto (only on a terminal), on or off; none with --log-format json")
 }
 
 // prepare checks that the files of --report and --metrics can be written. It adds progress and
@@ -217,7 +217,7 @@ func (p *process) whyNotBegun(file string, f console.DefinitionFlags, err error)
 		if ok && wrong.File == file {
 			return cmp.Or(wrong.Name, name), wrong
 		} else if ok {
-			why = fmt.Errorf("not begun, because another definition is wrong: %w", err)
+			why = fmt.Errorf("not started, because another definition is wrong: %w", err)
 		}
 	}
 	if defs, err := p.load(context.Background(), &f, []string{file}, withoutKey); err == nil {

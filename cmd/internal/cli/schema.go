@@ -20,7 +20,7 @@ import (
 func schemaCommand(p *process) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "schema",
-		Short: "Write a schema file from a live form, or show a definition's columns",
+		Short: "Write a schema file from a live form, or show the columns of a definition",
 		Args:  console.Subcommand,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		Example: `  formetl schema infer --form form1 -o form1.schema.yaml
@@ -58,18 +58,18 @@ func schemaInferCommand(p *process) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "infer [DEFINITION] [--form FORM] [-o FILE]",
 		Short: "Write a schema file from a live form",
-		Long: `Infer makes a schema file of a form's headings and a sample of its results: the
-first of the range, the last, and pages spread evenly between them. A request
-brings a hundred results, so that the default sample costs about ten. A definition
-gives the service, the form and the range; without one, flags name the service.
+		Long: `Infer writes a schema file from the form's headings and a sample of its results: the
+first of the range, the last, and pages spread evenly between them. One request reads
+a hundred results, so the default sample takes about ten requests. The service, the
+form and the range come from the definition, or from flags if you give none.
 
-A column has another type than string only where every sampled value fits it and
-nothing is lost by it. Leading zeros, phone numbers, ids and dates such as
-12/31/2025 stay strings: a type with a format declares them. Comments show each
-column's label and say why its type was chosen; they hold no values.
+A column gets another type than string only if every sampled value fits it and nothing
+is lost. Values with leading zeros, phone numbers, ids and dates such as 12/31/2025
+stay strings; to change that, give the column a type with a format. Comments in the
+file show each column's label and why its type was chosen; they contain no values.
 
-A file that is there is replaced by --force, with all that was edited in it;
-schema diff tells how a schema file and the form differ.`,
+--force replaces a file that already exists, including everything you edited in it.
+To see how a schema file and the form differ, use formetl schema diff.`,
 		Example: `  formetl schema infer --base-url https://fs1.example.com --account acme --form form1 -o form1.schema.yaml
   formetl schema infer feedback.yaml -o feedback.schema.yaml
   formetl schema infer --form form1 --names id --from 2026-01-01 --sample 5000
@@ -81,15 +81,15 @@ schema diff tells how a schema file and the form differ.`,
 	f.registerResults(set)
 	f.given.RangeFlags.Register(set)
 	set.StringVarP(&f.output, "output", "o", definition.StdoutPath, "file to write, - for standard output")
-	set.IntVar(&f.sample, "sample", upkeep.DefaultSample, "about how many results to look at")
-	set.BoolVar(&f.pii, "pii", false, "mark columns that look like personal data, for you to confirm")
-	set.BoolVar(&f.force, "force", false, "replace the file if it is there")
+	set.IntVar(&f.sample, "sample", upkeep.DefaultSample, "about how many results to read")
+	set.BoolVar(&f.pii, "pii", false, "mark columns that look like personal data; check them")
+	set.BoolVar(&f.force, "force", false, "replace the file if it already exists")
 	return cmd
 }
 
 func schemaInfer(cmd *cobra.Command, p *process, f inferFlags, files []string) error {
 	if f.sample < 1 || f.sample > upkeep.MaxSample {
-		return console.Usagef("--sample %d: give 1 to %d", f.sample, upkeep.MaxSample)
+		return console.Usagef("--sample %d: give a number from 1 to %d", f.sample, upkeep.MaxSample)
 	}
 	def, options, err := f.openResults(cmd, p, files, "schema")
 	if err != nil {
@@ -119,7 +119,7 @@ func schemaInfer(cmd *cobra.Command, p *process, f inferFlags, files []string) e
 	if err := writeFile(f.output, data, 0o640); err != nil {
 		return err
 	}
-	p.log.Tell(slog.LevelInfo, fmt.Sprintf("%s: %s to %s", f.form, console.Plural(len(inferred.Schema.Columns), "column"), f.output))
+	p.log.Tell(slog.LevelInfo, fmt.Sprintf("%s: wrote %s to %s", f.form, console.Plural(len(inferred.Schema.Columns), "column"), f.output))
 	return nil
 }
 
@@ -127,10 +127,10 @@ func schemaShowCommand(p *process) *cobra.Command {
 	var f console.DefinitionFlags
 	cmd := &cobra.Command{
 		Use:   "show DEFINITION",
-		Short: "Show the columns that a definition gives",
-		Long: `Show lists the columns that a run of the definition writes: those of its schema,
-else those that an earlier run left in its manifest, else those that a sample
-of the live form gives. Only the last asks the service.`,
+		Short: "Show the columns that a definition writes",
+		Long: `Show lists the columns that a run of the definition writes. They come from its
+schema; without one from the manifest of an earlier run; without that from a
+sample of the live form, and only then the service is asked.`,
 		Example: `  formetl schema show feedback.yaml
   formetl schema show feedback.yaml --form form1`,
 		Args: console.OneDefinition,

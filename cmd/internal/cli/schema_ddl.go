@@ -31,12 +31,11 @@ func schemaDDLCommand(p *process) *cobra.Command {
 	var f ddlFlags
 	cmd := &cobra.Command{
 		Use:   "ddl SCHEMA|DEFINITION --dialect DIALECT",
-		Short: "Write SQL that makes a table, or for DuckDB a view",
-		Long: `Ddl writes CREATE TABLE for a schema file, or for the columns of a definition.
-For DuckDB and a definition it writes a view over the files that runs write, so
-that nothing needs to be loaded. Identifiers are quoted and keep their spelling.
-All of it can be run again. Only columns that nobody has written down cost
-requests.`,
+		Short: "Print SQL that creates a table, or a view for DuckDB",
+		Long: `Ddl prints CREATE TABLE for a schema file, or for the columns of a definition. For a
+definition and DuckDB it prints a view over the files that runs write, so you need not
+load them. Names are quoted and keep their spelling. You can run the SQL more than once.
+It sends requests only for columns that neither a schema nor an earlier run knows.`,
 		Example: `  formetl schema ddl feedback.schema.yaml --dialect postgres
   formetl schema ddl feedback.yaml --dialect duckdb | duckdb lake.db
   formetl schema ddl feedback.yaml --dialect bigquery --table project.forms.feedback`,
@@ -46,7 +45,7 @@ requests.`,
 	set := cmd.Flags()
 	f.Register(set)
 	set.StringVar(&f.dialect, "dialect", "", strings.Join(ddl.Names(), ", "))
-	set.StringVar(&f.table, "table", "", "name of the table, database.schema.table where it is elsewhere (default: the schema's or form's name)")
+	set.StringVar(&f.table, "table", "", "name of the table, or database.schema.table (default: the name of the schema or form)")
 	return cmd
 }
 
@@ -75,11 +74,11 @@ func (f *ddlFlags) check() (*ddl.Dialect, error) {
 	d := ddl.Named(f.dialect)
 	switch {
 	case f.dialect == "":
-		return nil, errors.New("--dialect is missing: give " + strings.Join(ddl.Names(), ", "))
+		return nil, errors.New("no dialect: add --dialect with one of " + strings.Join(ddl.Names(), ", "))
 	case d == nil:
-		return nil, fmt.Errorf("--dialect %q: give %s%s", f.dialect, strings.Join(ddl.Names(), ", "), plain.Hint(f.dialect, ddl.Names()))
+		return nil, fmt.Errorf("--dialect %q: give one of %s%s", f.dialect, strings.Join(ddl.Names(), ", "), plain.Hint(f.dialect, ddl.Names()))
 	case f.table != "" && slices.Contains(strings.Split(f.table, "."), ""):
-		return nil, fmt.Errorf("--table %q: give a name, or names divided by single dots", f.table)
+		return nil, fmt.Errorf("--table %q: give a name, or names separated by single dots, such as forms.feedback", f.table)
 	}
 	return d, nil
 }
@@ -126,7 +125,7 @@ func ddlOfDefinition(ctx context.Context, p *process, d *ddl.Dialect, file strin
 		return nil, err
 	}
 	if len(forms) > 1 && f.table != "" {
-		return nil, console.Usagef("--table is for one form, and the definition has %d; choose one by --form", len(forms))
+		return nil, console.Usagef("--table is for one form, and the definition has %d: choose one with --form", len(forms))
 	}
 	var statements []string
 	err = p.eachForm(ctx, &f.DefinitionFlags, defs[0], options, forms, func(def *definition.Definition, form string, columns *upkeep.FormColumns) error {

@@ -30,16 +30,16 @@ func schemaDiffCommand(p *process) *cobra.Command {
 	var f diffFlags
 	cmd := &cobra.Command{
 		Use:   "diff OLD NEW | FILE --form FORM | DEFINITION",
-		Short: "Show what changed between two schema files, or on the live form",
-		Long: `Diff compares two schema files; or a schema file with a live form; or what a
-definition gives, its schema or else the columns of its last run, with the live
-forms. The live form is its headings and a sample of its results, at the cost of
-a handful of requests. It ends with 65 where a change breaks what reads the
-columns, or runs by them.`,
+		Short: "Show what changed between two schema files, or between a schema and the live form",
+		Long: `Diff compares two schema files, or a schema file with the live form, or a definition
+with its live forms. For a definition it takes its schema, or without one the columns
+of its last run. For a live form it reads the headings and a sample of the results,
+which takes a few requests. It ends with 65 if a change breaks programs that read the
+outputs, or later runs.`,
 		Example: `  formetl schema diff old.schema.yaml new.schema.yaml
   formetl schema diff form1.schema.yaml --form form1 --base-url https://fs1.example.com --account acme
   formetl schema diff feedback.yaml --json`,
-		Args: console.Arguments(1, 2, "two schema files, one with --form, or a definition"),
+		Args: console.Arguments(1, 2, "two schema files, or one schema file with --form, or a definition"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return schemaDiff(cmd.Context(), p, cmd.Flags(), args, f)
 		},
@@ -48,8 +48,8 @@ columns, or runs by them.`,
 	f.service.Register(set)
 	f.definition.RangeFlags.Register(set)
 	f.definition.RegisterVariables(set)
-	set.StringArrayVar(&f.definition.Forms, "form", nil, "the form to compare with; of a definition only this form; repeatable")
-	set.StringVar(&f.definition.State, "state", "", "folder of budgets, or s3://bucket/prefix/ (default: the definition's)")
+	set.StringArrayVar(&f.definition.Forms, "form", nil, "form to compare with; for a definition, compare only this form; repeatable")
+	set.StringVar(&f.definition.State, "state", "", "folder for request budgets, or s3://bucket/prefix/ (default: the definition's)")
 	set.BoolVar(&f.json, "json", false, "print as JSON")
 	return cmd
 }
@@ -87,7 +87,7 @@ func schemaDiff(ctx context.Context, p *process, set *pflag.FlagSet, files []str
 		return err
 	}
 	if breaking > 0 {
-		return &console.CodeError{Code: console.ExitData, Err: fmt.Errorf("%d of %s would break what reads the columns, or runs by them; mend the schema, restore the form, or write the new columns to another path (or over the old ones with --full)",
+		return &console.CodeError{Code: console.ExitData, Err: fmt.Errorf("%d of %s would break later runs, or programs that read the outputs; fix the schema, restore the form, or write the new columns to another path (or replace the old ones with --full)",
 			breaking, console.Plural(changes, "change"))}
 	}
 	return nil
@@ -98,7 +98,7 @@ func compare(ctx context.Context, p *process, set *pflag.FlagSet, files []string
 	if len(files) == 2 {
 		set.Visit(func(f *pflag.Flag) {
 			if err == nil && !slices.Contains([]string{"json", "log-format", "log-level"}, f.Name) {
-				err = console.Usagef("two schema files are compared without a service: --%s does not apply", f.Name)
+				err = console.Usagef("--%s does not apply, because two schema files are compared without asking the service: leave it out", f.Name)
 			}
 		})
 		was, wrong := definition.LoadSchema(files[0], nil)
@@ -160,7 +160,7 @@ func (f *diffFlags) open(ctx context.Context, p *process, set *pflag.FlagSet, fi
 		}
 		return defs[0], nil, nil
 	case len(o.Forms) != 1:
-		return nil, nil, console.Usagef("%s is a schema file: give one --form to compare it with, or a second schema file", file)
+		return nil, nil, console.Usagef("%s is a schema file: add one --form to compare it with that form, or a second schema file", file)
 	}
 	if err = console.CheckForm(o.Forms[0]); err == nil {
 		def, err = p.define("schema", o.Forms[0], &f.service, f.definition.State)
@@ -228,7 +228,7 @@ func (c comparison) summary() string {
 		return s
 	}
 	if !*c.Listed {
-		return s + "; by " + console.Plural(*c.Sampled, "result") + " alone, as the headings list no items: what these lack need not be gone"
+		return s + " (from " + console.Plural(*c.Sampled, "result") + " only, because the headings list no items; an item that none of them has may still exist)"
 	}
-	return s + "; by headings and " + console.Plural(*c.Sampled, "result")
+	return s + " (from the headings and " + console.Plural(*c.Sampled, "result") + ")"
 }

@@ -33,12 +33,13 @@ func schemaLabelsCommand(p *process) *cobra.Command {
 	var f labelsFlags
 	cmd := &cobra.Command{
 		Use:   "labels DEFINITION --for spss|r",
-		Short: "Write a script that reads the CSV file into SPSS or R, with labels",
-		Long: `Labels writes a script for a statistics program. It reads the single CSV file of
-the definition with types, the form's words as variable labels, and choices as
-value labels (SPSS, PSPP) or factors (R, without packages). Run the definition
-first: the codebook tells the choices, and the file how long texts are. SPSS takes
-a line break within a text for the end of a row: --flat writes a copy without.`,
+		Short: "Print a script that reads the CSV file into SPSS or R, with labels",
+		Long: `Labels prints a script for a statistics program. The script reads the CSV file that the
+definition writes, with types, the form's questions as variable labels, and choices as
+value labels (SPSS, PSPP) or factors (R, without packages). Run the definition first,
+because the script needs the codebook and the length of the texts in the file. SPSS
+reads a line break within a text as the end of a row: for that, --flat writes a copy
+of the file without line breaks.`,
 		Example: `  formetl schema labels feedback.yaml --for spss > feedback.sps
   formetl schema labels feedback.yaml --for spss --flat flat.csv > feedback.sps
   formetl schema labels feedback.yaml --for r --form form1 > feedback.R
@@ -49,8 +50,8 @@ a line break within a text for the end of a row: --flat writes a copy without.`,
 	set := cmd.Flags()
 	f.Register(set)
 	set.StringVar(&f.program, "for", "", "the program: spss (also PSPP) or r")
-	set.StringVar(&f.csv, "csv", "", "where the CSV file lies, if it was moved or downloaded (default: the definition's path)")
-	set.StringVar(&f.flat, "flat", "", "a file for a copy of the CSV file without line breaks in texts, which the script reads")
+	set.StringVar(&f.csv, "csv", "", "path of the CSV file, if you moved or downloaded it (default: the definition's path)")
+	set.StringVar(&f.flat, "flat", "", "write a copy of the CSV file without line breaks in texts to this file, for the script to read")
 	set.BoolVar(&f.force, "force", false, "overwrite the file of --flat")
 	return cmd
 }
@@ -70,7 +71,7 @@ func schemaLabels(ctx context.Context, p *process, files []string, f labelsFlags
 		return err
 	}
 	if len(forms) != 1 {
-		return console.Usagef("a script is for one form, and the definition has %d; choose one by --form", len(forms))
+		return console.Usagef("a script is for one form, and the definition has %d: choose one with --form", len(forms))
 	}
 	if def, err = def.For(forms[0]); err != nil {
 		return err
@@ -79,7 +80,7 @@ func schemaLabels(ctx context.Context, p *process, files []string, f labelsFlags
 		return out.Format == "csv" && !out.Dataset() && !out.Exploded() && (out.Lasting() || f.csv != "" && out.Path != definition.StdoutPath)
 	})
 	if i < 0 {
-		return &definition.Fault{Code: 78, Text: def.File + " writes no CSV file that a script could read", Cure: `add - {path: "out/{form}.csv"} to load:, and run it`}
+		return &definition.Fault{Code: 78, Text: def.File + " writes no CSV file that a script could read", Cure: `add the output - {path: "out/{form}.csv"} under load:, and run the definition`}
 	}
 	out, job := def.Outputs[i], options.WithDefaults().Job(def, forms[0])
 	columns, err := p.columnsIn(ctx, &f.DefinitionFlags, job, out, options)
@@ -129,11 +130,11 @@ func (p *process) columnsIn(ctx context.Context, f *console.DefinitionFlags, job
 // read measures the CSV file, and writes its copy if there is to be one.
 func (f *labelsFlags) read(path string, file *labels.File) (failed error) {
 	if definition.OnS3(path) {
-		return console.Usagef("%s lies on S3, where R and SPSS read nothing; download it, and name it: --csv FILE", path)
+		return console.Usagef("%s is on S3, which R and SPSS cannot read: download it, and give its path with --csv FILE", path)
 	}
 	_, codec := load.SplitCodec(path)
 	if packed := load.CompressionExtension(codec); packed != "" && (codec != load.CodecGzip || f.program == "spss" && f.flat == "") {
-		return console.Usagef("%s: SPSS reads no compressed file, and R no other than .gz; decompress it, and name it: --csv FILE", path)
+		return console.Usagef("%s is compressed, and SPSS reads no compressed files and R only .gz: decompress it, and give its path with --csv FILE", path)
 	}
 	var err error
 	if file.Path, err = filepath.Abs(path); err != nil {
@@ -141,7 +142,7 @@ func (f *labelsFlags) read(path string, file *labels.File) (failed error) {
 	}
 	data, err := os.Open(file.Path)
 	if err != nil {
-		return &definition.Fault{Code: 66, Text: err.Error(), Cure: "run the definition first, or name the CSV file: --csv FILE"}
+		return &definition.Fault{Code: 66, Text: err.Error(), Cure: "run the definition first, or give the path of its CSV file with --csv FILE"}
 	}
 	defer func() { _ = data.Close() }()
 	var in io.Reader = data
@@ -161,7 +162,7 @@ func (f *labelsFlags) read(path string, file *labels.File) (failed error) {
 		}
 		flat, err := os.OpenFile(file.Path, how, 0o640)
 		if errors.Is(err, fs.ErrExist) {
-			return &definition.Fault{Code: 73, Text: "--flat " + file.Path + " is there already", Cure: "add --force to overwrite the copy of an earlier time, or name another file"}
+			return &definition.Fault{Code: 73, Text: "--flat " + file.Path + " already exists", Cure: "add --force to overwrite it, or choose another file"}
 		}
 		if err != nil {
 			return err
@@ -174,10 +175,10 @@ func (f *labelsFlags) read(path string, file *labels.File) (failed error) {
 		copied = flat
 	}
 	if err := file.Measure(in, copied); err != nil {
-		return &definition.Fault{Code: 65, Text: path + ": " + err.Error(), Cure: "run the definition again, or name a file that it wrote: --csv FILE"}
+		return &definition.Fault{Code: 65, Text: path + ": " + err.Error(), Cure: "run the definition again, or give a file that it wrote with --csv FILE"}
 	}
 	if f.flat == "" && f.program == "spss" && file.Broken != "" {
-		return &definition.Fault{Code: 65, Text: path + ": a line break in " + file.Broken + ", which SPSS takes for the end of a row", Cure: "add --flat FILE, a copy with blanks for line breaks"}
+		return &definition.Fault{Code: 65, Text: path + " has a line break within a text, in " + file.Broken + "; SPSS would read it as the end of a row", Cure: "add --flat FILE to write a copy with spaces instead of line breaks"}
 	}
 	return nil
 }

@@ -21,10 +21,10 @@ import (
 func stateCommand(p *process) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "state",
-		Short: "Show or reset watermarks and what is under way",
-		Long: `State shows what runs of a definition left for the next one, and sets it back.
-Neither command asks the service for anything or needs an API key, unless the
-definition has globs and no --form is given: then it asks for the forms.`,
+		Short: "Show or reset watermarks and unfinished runs",
+		Long: `State shows what earlier runs of a definition left for the next run, or resets it.
+It sends no requests and needs no API key, unless the definition names its forms by
+patterns and you give no --form: then it asks the service for the forms.`,
 		Example: `  formetl state show feedback.yaml
   formetl state reset feedback.yaml`,
 		Args: console.Subcommand,
@@ -39,11 +39,11 @@ func stateShowCommand(p *process) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "show DEFINITION",
-		Short: "Show watermarks, runs under way or ended early, and the budget",
-		Long: `Show tells for each form and output up to when results were read (the
-watermark) and changes of them are known, what the last run wrote, whether a run
-is under way or ended early, and what is booked of the request budget. It takes
-no lease and changes nothing.`,
+		Short: "Show watermarks, unfinished runs and the request budget",
+		Long: `Show prints for each form and output up to when results were read (the watermark),
+up to when changes are known, what the last run wrote, whether a run is working now
+or ended early, and how much of the request budget is used. It changes nothing, and
+you can use it while a run is working.`,
 		Example: `  formetl state show feedback.yaml
   formetl state show feedback.yaml --form form1
   formetl state show feedback.yaml --json | jq -r '.forms[].outputs[].watermark'`,
@@ -245,7 +245,7 @@ func stateText(r *upkeep.StateReport) string {
 			if slices.ContainsFunc(form.Outputs, func(o *upkeep.OutputState) bool {
 				return o.Manifest != nil && o.Manifest.Changes != nil && o.Manifest.Changes.Method == load.MethodChanges
 			}) { // the last run found out what had changed
-				unless = ", or at the watermark if the service tells what changed"
+				unless = ", or at the watermark if the service can say what changed"
 			}
 			fmt.Fprintf(w, "  the next run begins at %s%s\n", console.Beginning(*form.Next), unless)
 		}
@@ -260,7 +260,7 @@ func stateText(r *upkeep.StateReport) string {
 		rows := console.Rows(nil, r.Checkpoints, func(s checkpoint.Unfinished) []string {
 			return []string{"form " + s.Form, "run " + s.RunID, console.Plural(s.Windows, "window"), console.Plural(s.Rows, "result"), console.Size(s.Bytes)}
 		})
-		fmt.Fprintf(w, "\nread by runs that ended early\n%s", console.Columns("  ", rows))
+		fmt.Fprintf(w, "\nread by runs that ended early, and kept for the next run\n%s", console.Columns("  ", rows))
 	}
 	return w.String()
 }
@@ -268,9 +268,9 @@ func stateText(r *upkeep.StateReport) string {
 func outputRows(r *upkeep.StateReport, out *upkeep.OutputState) [][]string {
 	switch {
 	case out.Err != nil:
-		return [][]string{{"unknown", "see the error"}}
+		return [][]string{{"unknown", "see the error message"}}
 	case out.PerRun:
-		return [][]string{{"unknown", "another path for each run: no run continues it"}}
+		return [][]string{{"unknown", "each run writes to another path, so no run continues an earlier one"}}
 	}
 	var rows [][]string
 	if out.Dataset {
@@ -305,7 +305,7 @@ func changesRows(out *upkeep.OutputState) [][]string {
 	c := out.Manifest.Changes
 	known := "not known"
 	if !c.KnownTo.IsZero() {
-		known = "known to " + c.KnownTo.String() + " by the service's clock"
+		known = "known up to " + c.KnownTo.String() + " (the service's clock)"
 	}
 	if c.Method == load.MethodLookback {
 		known += "; the lookback was read again"
@@ -321,7 +321,7 @@ func changesRows(out *upkeep.OutputState) [][]string {
 func underWayRows(r *upkeep.StateReport, out *upkeep.OutputState) [][]string {
 	var rows [][]string
 	if h := out.Holder; h != nil {
-		text := "a run is under way"
+		text := "a run is working"
 		if h.RunID != "" {
 			text = fmt.Sprintf("run %s of pipeline %s, process %d on %s, since %s", h.RunID, h.Pipeline, h.PID, h.Host, console.Since(r.Now, h.Since))
 		}
@@ -331,17 +331,17 @@ func underWayRows(r *upkeep.StateReport, out *upkeep.OutputState) [][]string {
 		rows = append(rows, []string{"commit", fmt.Sprintf("of run %s is recorded; the next run finishes it", out.Pending)})
 	}
 	if n := len(out.Inventory.Unlisted); n > 0 {
-		text := console.Plural(n, "part") + " that no manifest lists; the next run ends with 73; `" + r.Definition.Command("clean", "--unlisted") + "` removes them"
+		text := console.Plural(n, "part") + " not listed in the manifest, so the next run will end with 73; remove with `" + r.Definition.Command("clean", "--unlisted") + "`"
 		if out.Manifest == nil {
-			text = console.Plural(n, "part") + " and no manifest; put it back, or the next run ends with 73; `" + r.Definition.Command("run", "--full") + "` replaces everything"
+			text = console.Plural(n, "part") + " but no manifest, so the next run will end with 73; restore the manifest, or replace all parts with `" + r.Definition.Command("run", "--full") + "`"
 		}
 		rows = append(rows, []string{"unlisted", text})
 	}
 	if n := len(out.Inventory.Damaged); n > 0 {
-		rows = append(rows, []string{"damaged", console.Plural(n, "part") + " missing or of another size; the next run makes them again"})
+		rows = append(rows, []string{"damaged", console.Plural(n, "part") + " missing or with a different size; the next run writes them again"})
 	}
 	if n := len(out.Leftovers); n > 0 {
-		rows = append(rows, []string{"leftovers", fmt.Sprintf("%d of dead runs; `%s` removes them", n, r.Definition.Command("clean"))})
+		rows = append(rows, []string{"leftovers", fmt.Sprintf("%d from interrupted runs; remove with `%s`", n, r.Definition.Command("clean"))})
 	}
 	return rows
 }
@@ -361,13 +361,13 @@ func bookedRows(r *upkeep.StateReport) [][]string {
 		next = "at " + console.Since(r.Now, b.Next)
 	}
 	if len(rows) > 0 {
-		rows = append(rows, []string{"next", "a request may be sent " + next})
+		rows = append(rows, []string{"next", "the next request can be sent " + next})
 	}
 	return rows
 }
 
 func booked(n, limit int) string {
-	return fmt.Sprintf("%s of %s requests booked", console.Thousands(n), console.Thousands(limit))
+	return fmt.Sprintf("%s of %s requests used", console.Thousands(n), console.Thousands(limit))
 }
 
 type resetFlags struct {
@@ -380,13 +380,13 @@ func stateResetCommand(p *process) *cobra.Command {
 	var f resetFlags
 	cmd := &cobra.Command{
 		Use:   "reset DEFINITION",
-		Short: "Set watermarks back, and drop what runs that ended early left",
-		Long: `Reset removes the watermarks of a definition's datasets, so that the next
-incremental run begins like the first, or sets them back to a time. What runs
-that ended early had prepared is dropped; a commit that was under way is
-finished. It removes no data, and asks before it does anything, or takes --yes.
+		Short: "Reset watermarks, and drop what unfinished runs left",
+		Long: `Reset removes the watermarks of a definition's datasets, so that the next incremental
+run begins like the first one, or sets them back to a time. It drops what runs that
+ended early had read, and finishes a commit that they had begun. It removes no data.
+It asks before it does anything, unless you give --yes.
 
-A dataset that a run is writing to stays as it is: reset ends with 75 then.`,
+If a run is writing to a dataset, reset does not change that dataset and ends with 75.`,
 		Example: `  formetl state reset feedback.yaml
   formetl state reset feedback.yaml --watermark 2026-01-01 --yes
   formetl state reset feedback.yaml --form form1 --yes`,
@@ -396,7 +396,7 @@ A dataset that a run is writing to stays as it is: reset ends with 75 then.`,
 	set := cmd.Flags()
 	f.RegisterForms(set)
 	f.RegisterKey(set, keyForForms)
-	set.StringVar(&f.watermark, "watermark", "", "set it back to this date or date-time, wall clock of the account's zone, instead of removing it")
+	set.StringVar(&f.watermark, "watermark", "", "set watermarks back to this date or date-time of the account's zone, instead of removing them")
 	set.BoolVar(&f.yes, "yes", false, "do not ask")
 	return cmd
 }
@@ -429,7 +429,7 @@ func stateReset(ctx context.Context, p *process, files []string, f resetFlags) e
 		if len(f.Forms) > 0 {
 			of = strings.Join(f.Forms, ", ") + " of " + of
 		}
-		question := fmt.Sprintf("Set the watermarks of %s back to %s, and drop what runs that ended early had read? No data is removed. [y/N] ", plain.Line(of), from)
+		question := fmt.Sprintf("Set the watermarks of %s back to %s, and drop what unfinished runs had read? No data is removed. [y/N] ", plain.Line(of), from)
 		if agreed, err := p.confirm(ctx, question, nothingChanged); err != nil || !agreed {
 			return err
 		}

@@ -81,14 +81,14 @@ func TestStateTells(t *testing.T) {
 	const want = `pipeline nightly, mode incremental, times in America/Chicago
 
 form form1
-  the next run begins at 2026-03-07 00:00:00, or at the watermark if the service tells what changed
+  the next run begins at 2026-03-07 00:00:00, or at the watermark if the service can say what changed
   /lake/form1/
     watermark  2026-03-07 12:00:00, 3 days ago
-    changes    known to 2026-03-07 11:58:12 by the service's clock
+    changes    known up to 2026-03-07 11:58:12 (the service's clock)
     last run   run1, 2026-03-10T16:30:00Z (90 minutes ago)
     range      the first result to 2026-03-10 11:30:00 (exclusive)
     rows       12,345 in 31 parts, 2026-01-01 00:00:00 to 2026-03-10 00:00:00 (exclusive)
-    leftovers  1 of dead runs; ` + "`formetl clean nightly.yaml`" + ` removes them
+    leftovers  1 from interrupted runs; remove with ` + "`formetl clean nightly.yaml`" + `
   s3://b/form1/
     watermark  none
     last run   none
@@ -109,23 +109,23 @@ form form2
     last run   run1, 2026-03-10T16:30:00Z (90 minutes ago)
     range      the first result to 2026-03-10 11:30:00 (exclusive)
     rows       12,345 in 31 parts, 2026-01-01 00:00:00 to 2026-03-10 00:00:00 (exclusive)
-    unlisted   1 part that no manifest lists; the next run ends with 73; ` + "`formetl clean nightly.yaml --unlisted`" + ` removes them
-    damaged    2 parts missing or of another size; the next run makes them again
+    unlisted   1 part not listed in the manifest, so the next run will end with 73; remove with ` + "`formetl clean nightly.yaml --unlisted`" + `
+    damaged    2 parts missing or with a different size; the next run writes them again
   /more/form2/
     watermark  none
     last run   none
-    under way  a run is under way
+    under way  a run is working
   /lake/{run_id}/
-    unknown  another path for each run: no run continues it
+    unknown  each run writes to another path, so no run continues an earlier one
   /bad/
-    unknown  see the error
+    unknown  see the error message
 
 budget
-  minute  1 of 60 requests booked in the last minute
-  day     5,000 of 5,000 requests booked in the last 24 hours
-  next    a request may be sent at 2026-03-10T23:00:00Z (5 hours from now)
+  minute  1 of 60 requests used in the last minute
+  day     5,000 of 5,000 requests used in the last 24 hours
+  next    the next request can be sent at 2026-03-10T23:00:00Z (5 hours from now)
 
-read by runs that ended early
+read by runs that ended early, and kept for the next run
   form form2  run run5  4 windows  1,200 results  34.0 kB
 `
 	if got := stateText(stateReport(t)); got != want {
@@ -195,7 +195,7 @@ func TestResetTells(t *testing.T) {
 	const want = `recorded commit  /a/         run run1                 finished
 watermark        /a/         was 2026-03-07 12:00:00  now none
 watermark        /b/         was 2026-03-07 12:00:00  now 2026-01-01 00:00:00
-recorded commit  /c/         run run2                 taken back: it could not be finished
+recorded commit  /c/         run run2                 undone, because it could not be finished
 checkpoint       form form1  run run3                 1 window dropped
 `
 	if stdout.String() != want || stderr.String() != "1 commit finished; 2 watermarks set back; 1 checkpoint dropped\n" {

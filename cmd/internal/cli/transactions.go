@@ -38,7 +38,7 @@ func (a *asked) register(set *pflag.FlagSet, otherwise string) {
 	a.service.Register(set)
 	a.given.RegisterVariables(set)
 	if otherwise != "" {
-		set.StringVar(&a.form, "form", "", "the form's directory (default: "+otherwise+")")
+		set.StringVar(&a.form, "form", "", "name of the form, as formetl forms lists it (default: "+otherwise+")")
 	}
 }
 
@@ -46,7 +46,7 @@ func (a *asked) register(set *pflag.FlagSet, otherwise string) {
 func (a *asked) registerResults(set *pflag.FlagSet) {
 	a.register(set, "the first form of the definition")
 	console.RegisterNames(set, &a.names)
-	set.StringVar(&a.given.State, "state", "", "folder of budgets, or s3://bucket/prefix/ (default: the definition's, or formetl/ in your cache folder)")
+	set.StringVar(&a.given.State, "state", "", "folder for request budgets, or s3://bucket/prefix/ (default: the definition's, or formetl/ in your cache folder)")
 }
 
 // open starts a command. It returns the definition in the file, or without a file a definition made
@@ -84,7 +84,7 @@ func (a *asked) openResults(cmd *cobra.Command, p *process, definitions []string
 		return nil, o, err
 	}
 	if a.form = cmp.Or(a.form, def.Forms[0]); len(definitions) > 0 && definition.IsGlob(a.form) {
-		return nil, o, console.Usagef("the definition names its forms by patterns: give --form; `formetl forms` lists them")
+		return nil, o, console.Usagef("the definition names its forms by patterns: give one with --form; `formetl forms %s` lists them", definition.ShellWord(definitions[0]))
 	}
 	if len(definitions) == 0 || cmd.Flags().Changed("names") {
 		def.Names = naming
@@ -97,7 +97,7 @@ func (a *asked) openResults(cmd *cobra.Command, p *process, definitions []string
 func askCommand(p *process, cmd *cobra.Command, aboutForm bool, ask func(ctx context.Context, client extract.Client, def *definition.Definition, form string) (reply, error)) *cobra.Command {
 	var a asked
 	var asJSON bool
-	a.register(cmd.Flags(), map[bool]string{true: "the definition's, if it has one form"}[aboutForm])
+	a.register(cmd.Flags(), map[bool]string{true: "the definition's form, if it has only one"}[aboutForm])
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
 	cmd.Args = console.OptionalDefinition
 	cmd.RunE = func(cmd *cobra.Command, definitions []string) error {
@@ -201,16 +201,16 @@ func countCommand(p *process) *cobra.Command {
 	cmd := askCommand(p, &cobra.Command{
 		Use:   "count [DEFINITION] [--form FORM]",
 		Short: "Count a form's results",
-		Long: `Count prints how many results the service holds, of a range of time or of ids, as
-a bare number. A definition gives the server, the account, the key, the zone and
-the form, but not its range: --from and --to give one.`,
+		Long: `Count prints how many results the service has, in all or in a range of time or ids, as a
+bare number. It takes the server, account, key, zone and form from the definition, but
+not its range: use --from and --to for that.`,
 		Example: `  formetl count --base-url https://fs1.example.com --account acme --form form1
   formetl count feedback.yaml --from 2026-01-01 --to 2026-02-01
   formetl count --form form1 --min-id 100001`,
 	}, true, func(ctx context.Context, c extract.Client, def *definition.Definition, form string) (reply, error) {
 		q.Window = options.Range.In(def.Source.Zone, time.Now())
 		if w := q.Window; !w.From.IsZero() && !w.To.IsZero() && !w.From.Before(w.To) {
-			return reply{}, console.Usagef("the range %s holds no time; give an earlier --from", w)
+			return reply{}, console.Usagef("the range %s is empty: give an earlier --from", w)
 		}
 		n, err := extract.Counting(c).Count(ctx, form, q)
 		return reply{struct {
@@ -221,18 +221,18 @@ the form, but not its range: --from and --to give one.`,
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
 		var err error
 		options, err = span.Options()
-		const leaveOut = "leave it out for no bound"
+		const leaveOut = "leave it out for no limit"
 		if err = cmp.Or(err, console.AboveZero(cmd.Flags(), "min-id", leaveOut), console.AboveZero(cmd.Flags(), "max-id", leaveOut)); err != nil {
 			return err
 		}
 		if ids := q.IDs; ids.Max > 0 && ids.Min > ids.Max {
-			return fmt.Errorf("--max-id %d is below --min-id %d", ids.Max, ids.Min)
+			return fmt.Errorf("--max-id %d is below --min-id %d: swap them", ids.Max, ids.Min)
 		}
 		return nil
 	}
 	span.Register(cmd.Flags())
-	cmd.Flags().Int64Var(&q.IDs.Min, "min-id", 0, "least result id")
-	cmd.Flags().Int64Var(&q.IDs.Max, "max-id", 0, "greatest result id")
+	cmd.Flags().Int64Var(&q.IDs.Min, "min-id", 0, "lowest result id to count")
+	cmd.Flags().Int64Var(&q.IDs.Max, "max-id", 0, "highest result id to count")
 	return cmd
 }
 
@@ -242,8 +242,9 @@ func copyCommand(p *process) *cobra.Command {
 	cmd := askCommand(p, &cobra.Command{
 		Use:   "copy --form FORM",
 		Short: "Copy a form, without its results, to a new one",
-		Long: `Copy makes a new form like another one, in this account or another. It
-changes something at the service, so it asks first, or takes --yes. It is never sent twice: if the reply is lost, look with formetl forms.`,
+		Long: `Copy makes a copy of a form, in this account or another one. It changes something at
+the service, so it asks first, unless you give --yes. The request is never repeated:
+if the answer is lost, look with formetl forms whether the copy exists.`,
 		Example: `  formetl copy --base-url https://fs1.example.com --account acme --form form1 --to-form "Form 2"
   formetl copy --form form1 --to-account other --yes`,
 	}, true, func(ctx context.Context, c extract.Client, _ *definition.Definition, form string) (reply, error) {
@@ -264,8 +265,8 @@ changes something at the service, so it asks first, or takes --yes. It is never 
 		return reply{made, formRows(made)}, err
 	})
 	set := cmd.Flags()
-	set.StringVar(&to.Account, "to-account", "", "username of the account that gets the copy (default: this one)")
-	set.StringVar(&to.Form, "to-form", "", "name of the new form (default: the original's)")
+	set.StringVar(&to.Account, "to-account", "", "username of the account that gets the copy (default: this account)")
+	set.StringVar(&to.Form, "to-form", "", "name of the new form (default: the name of the original)")
 	set.BoolVar(&yes, "yes", false, "do not ask")
 	return cmd
 }

@@ -18,14 +18,17 @@ func validateCommand(p *process) *cobra.Command {
 	f := console.DefinitionFlags{NoCommands: true} // a command that prints a secret may need the network
 	cmd := &cobra.Command{
 		Use:   "validate DEFINITION...",
-		Short: "Check definitions and their schemas without any network",
-		Long: `Validate checks definitions, and the schemas that they name, as a run would
-before its first request. A schema file may be given by itself. It needs neither
-the network nor the API key: a variable that is not set, or a key file that
-cannot be read, is a warning, as it may be there where the job runs. So is what
-most likely is a mistake, such as one schema for several forms. Every problem of
-every file is shown; the exit code is 78 if there is one, with --strict also if
-there is a warning.`,
+		Short: "Check definitions and their schemas without the network",
+		Long: `Validate checks definitions, and the schemas that they name, as a run does before
+its first request. You can also give it a schema file alone.
+
+It needs neither the network nor the API key. A variable that is not set, or a key
+file that cannot be read, is only a warning, because it may exist on the machine
+that runs the job. Probable mistakes, such as one schema for several forms, are
+warnings too.
+
+It shows all problems of all files, and ends with 78 if there is one. With --strict
+it also ends with 78 if there is a warning.`,
 		Example: `  formetl validate feedback.yaml
   formetl validate pipelines/*.yaml
   formetl validate feedback.yaml --strict
@@ -34,7 +37,7 @@ there is a warning.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return validate(cmd.Context(), p, args, f, strict) },
 	}
 	f.RegisterVariables(cmd.Flags())
-	cmd.Flags().BoolVar(&strict, "strict", false, "a warning, such as of a key that is not there, is a problem")
+	cmd.Flags().BoolVar(&strict, "strict", false, "treat warnings, such as a missing key, as problems")
 	return cmd
 }
 

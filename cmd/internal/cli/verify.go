@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math"
@@ -24,17 +25,17 @@ func verifyCommand(p *process) *cobra.Command {
 	var f verifyFlags
 	cmd := &cobra.Command{
 		Use:   "verify DEFINITION|PATH...",
-		Short: "Check what runs wrote against its manifests, part by part",
-		Long: `Verify reads every part that a manifest lists, and compares its length and its
-SHA-256. By the sets of ids that a dataset keeps it also checks the rows of each part,
-and that no result is in two parts. It changes nothing. A damaged part is named with
-the command that writes it anew.
+		Short: "Check that the files of earlier runs are complete and undamaged",
+		Long: `Verify reads every part that a manifest lists, and compares its size and SHA-256 with
+the manifest. For a dataset it also checks the number of rows of each part, and that
+no result is in two parts. It changes nothing. For a damaged part it prints the command
+that writes it again.
 
-A definition is a YAML file. A PATH is a dataset's folder or a single file, also in
-s3://, with its manifest. With --against-service the counts of a definition's
-windows are compared too, by one request for each window.
+A definition is a YAML file. A PATH is the folder of a dataset or a single file, local
+or on s3://, that has a manifest. With --against-service it also compares each window
+of a definition with the service's count, which takes one request for each window.
 
-It ends with 65 where something is damaged.`,
+It ends with 65 if something is damaged or missing.`,
 		Example: `  formetl verify feedback.yaml
   formetl verify feedback.yaml --against-service
   formetl verify lake/feedback/ --json`,
@@ -42,10 +43,10 @@ It ends with 65 where something is damaged.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return runVerify(cmd.Context(), p, args, f) },
 	}
 	set := cmd.Flags()
-	set.BoolVar(&f.against, "against-service", false, "compare each window with the service's count, by one request for each")
+	set.BoolVar(&f.against, "against-service", false, "also compare each window with the service's count (one request for each window)")
 	set.BoolVar(&f.json, "json", false, "print one JSON object")
 	f.RegisterForms(set)
-	f.RegisterKey(set, ", with --against-service or where the forms must be asked for")
+	f.RegisterKey(set, ", for --against-service, or if the definition names its forms by patterns")
 	return cmd
 }
 
@@ -71,18 +72,18 @@ func runVerify(ctx context.Context, p *process, args []string, f verifyFlags) er
 	if err := console.Show(p.stdout, f.json, all, verifyText(all)); err != nil {
 		return err
 	}
-	return failed(len(args), failures)
+	return errors.Join(failures...)
 }
 
 // verifyText returns a line for people on each output, and one on each problem.
 func verifyText(r *upkeep.Verification) string {
 	var b strings.Builder
 	for _, o := range r.Outputs {
-		state := "sound"
+		state := "ok"
 		if !o.Sound {
 			state = console.Plural(len(o.Problems), "problem")
 		}
-		run := "no run"
+		run := "no run has written it"
 		if m := o.Manifest; m != nil {
 			run = fmt.Sprintf("%s, last run %s", console.Covered(m), m.RunID)
 		}
@@ -94,7 +95,7 @@ func verifyText(r *upkeep.Verification) string {
 		for _, note := range o.Notes {
 			fmt.Fprintf(&b, "  note        %s\n", note)
 		}
-		what := "to mend it"
+		what := "to fix it"
 		for _, command := range o.Commands {
 			fmt.Fprintf(&b, "  %-10s  %s\n", what, command)
 			what = "and"
@@ -115,7 +116,7 @@ func verifyOne(ctx context.Context, p *process, arg string, f verifyFlags) (*upk
 		return upkeep.Verify(ctx, defs[0], options, f.against)
 	}
 	if f.against {
-		return nothing, console.Usagef("--against-service: %s is a path, and only a definition names the service", arg)
+		return nothing, console.Usagef("--against-service needs a definition, because only that names the service; %s is a path", arg)
 	}
 	options, err := p.start(slog.LevelWarn, new(console.RangeFlags).Options)
 	if err != nil {

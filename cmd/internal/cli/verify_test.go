@@ -87,8 +87,8 @@ func (w *verifyWorld) flipped(at int) {
 	})
 }
 
-// mended verifies a damaged dataset, runs the commands that are named, and verifies again.
-func (w *verifyWorld) mended(kinds ...string) {
+// fixed verifies a damaged dataset, runs the commands that are named, and verifies again.
+func (w *verifyWorld) fixed(kinds ...string) {
 	w.Helper()
 	w.service.Reset()
 	code, stdout, stderr := w.do("verify", w.file, "--json")
@@ -116,7 +116,7 @@ func (w *verifyWorld) mended(kinds ...string) {
 	for _, command := range told.Outputs[0].Commands {
 		w.must(strings.Fields(strings.TrimPrefix(command, "formetl "))...)
 	}
-	if code, stdout, stderr := w.do("verify", w.file); code != console.ExitOK || !strings.Contains(stdout, ": sound\n") {
+	if code, stdout, stderr := w.do("verify", w.file); code != console.ExitOK || !strings.Contains(stdout, ": ok\n") {
 		w.Errorf("after %q it ends with %d: %s%s", told.Outputs[0].Commands, code, stdout, stderr)
 	}
 }
@@ -150,20 +150,20 @@ func verifiedWorld(t *testing.T) *verifyWorld {
 	return w
 }
 
-// TestVerify: the commands that verify names mend what is damaged, and it asks the service
+// TestVerify: the commands that verify names fix what is damaged, and it asks the service
 // for nothing. Each kind of damage is a case of pipelines/upkeep.
 func TestVerify(t *testing.T) {
 	w := verifiedWorld(t)
 	w.remove(t, w.manifest().Parts[0].Path)
 	w.flipped(2)
-	w.mended("missing", "sha256")
+	w.fixed("missing", "sha256")
 	w.remove(t, load.SuccessName)
-	w.mended("manifest")
+	w.fixed("manifest")
 	w.remove(t, load.ManifestName)
-	w.mended("manifest")
+	w.fixed("manifest")
 	w.put(t, load.ManifestName, []byte("{"))
 	code, stdout, stderr := w.do("verify", w.file)
-	if code != console.ExitData || !strings.Contains(stdout, "1 problem") || strings.Contains(stdout, "to mend it") || !strings.Contains(stderr, "hint: do what the problems and notes say; then") {
+	if code != console.ExitData || !strings.Contains(stdout, "1 problem") || strings.Contains(stdout, "to fix it") || !strings.Contains(stderr, "hint: do what the problems and notes say; then") {
 		t.Errorf("a damaged manifest ends with %d: %s%s", code, stdout, stderr)
 	}
 }
@@ -222,7 +222,7 @@ func TestVerifyAgainstService(t *testing.T) {
 		}
 		return stdout
 	}
-	check(console.ExitOK, "sound")
+	check(console.ExitOK, ": ok")
 	m := w.manifest()
 	w.form.Delete(m.Parts[0].MinID)
 	told := check(console.ExitData, "count")
@@ -230,7 +230,7 @@ func TestVerifyAgainstService(t *testing.T) {
 		t.Errorf("another part is named: %s", told)
 	}
 	w.must("run", w.file)
-	check(console.ExitOK, "sound")
+	check(console.ExitOK, ": ok")
 	result, ok := w.form.Get(m.Parts[1].MinID)
 	if !ok {
 		t.Fatal("no such result")

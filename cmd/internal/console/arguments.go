@@ -42,13 +42,13 @@ func Arguments(least, most int, what string) cobra.PositionalArgs {
 		if least <= len(args) && len(args) <= most {
 			return nil
 		}
-		return Usagef("%s takes %s; given: %d", cmd.CommandPath(), what, len(args))
+		return Usagef("%s takes %s; you gave %d", cmd.CommandPath(), what, len(args))
 	}
 }
 
 // The arguments that most commands take.
 var (
-	NoArguments   = Arguments(0, 0, "flags and no arguments")
+	NoArguments   = Arguments(0, 0, "only flags, no arguments")
 	OneDefinition = Arguments(1, 1, "one definition, such as feedback.yaml")
 	Definitions   = Arguments(1, math.MaxInt, "one or more definitions, such as feedback.yaml")
 )
@@ -57,7 +57,7 @@ var (
 func OptionalDefinition(cmd *cobra.Command, args []string) error {
 	if len(args) == 1 && filepath.Ext(args[0]) == "" {
 		if _, err := os.Stat(args[0]); err != nil {
-			return Usagef("%s takes a definition, such as feedback.yaml, and %q is no file; a form is given by --form, and all else by flags too", cmd.CommandPath(), args[0])
+			return Usagef("%s takes a definition, such as feedback.yaml, and there is no file %q; for a form add --form NAME", cmd.CommandPath(), args[0])
 		}
 	}
 	return Arguments(0, 1, "at most one definition, such as feedback.yaml")(cmd, args)
@@ -97,7 +97,7 @@ func unknownFlag(cmd *cobra.Command, err error) error {
 	}
 	text := fmt.Sprintf("%s has no flag %s%s", cmd.CommandPath(), dash, name)
 	if name == "api-key" {
-		return Usagef("%s: a key on the command line can be read by everybody on the machine; use --api-key-file or %s", text, definition.KeyVariable)
+		return Usagef("%s, because everybody on the machine could read a key on the command line; use --api-key-file FILE or the variable %s", text, definition.KeyVariable)
 	}
 	var known []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, "--"+f.Name) })

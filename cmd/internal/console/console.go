@@ -64,7 +64,7 @@ func Run(ctx context.Context, stopCatching func(), root *cobra.Command, args []s
 	case code := <-ended:
 		return code
 	case <-time.After(longest):
-		log.Fail(fmt.Errorf("%w, and not in order, because something did not answer for %s; a lease that it holds at a store may last for a minute", stopped, longest),
+		log.Fail(fmt.Errorf("%w without cleaning up, because something did not answer for %s; a lease that it holds may last for another minute", stopped, longest),
 			func(error) string { return "" })
 		return ExitCode(stopped)
 	}

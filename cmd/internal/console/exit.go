@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/output"
 )
 
@@ -150,12 +151,15 @@ func Hint(err error, command, resumable string) string {
 	if code == ExitConfig && strings.HasSuffix(command, " validate") {
 		return "" // the error's text says what to do
 	}
+	if wrong, ok := errors.AsType[*definition.Error](err); ok && wrong.Err == nil && code == ExitConfig { // the file can be read
+		hint = cmp.Or(hint, "fix this, then check it with `formetl validate "+definition.ShellWord(wrong.File)+"`")
+	}
 	hint = cmp.Or(hint, hintOf(code, command))
 	if !strings.Contains(hint, again) {
 		return hint
 	}
 	if strings.HasSuffix(command, " copy") { // a second copy would be worse than none
-		hint = strings.Replace(hint, again, "look with `formetl forms` whether the copy was made, before you "+again, 1)
+		hint = strings.Replace(hint, again, "check with `formetl forms` whether the copy exists, before you "+again, 1)
 	}
 	if resumable != "" {
 		hint += " (" + resumable + ")"
@@ -173,19 +177,19 @@ func hintOf(code int, command string) string {
 	case ExitUsage:
 		return "see " + command + " --help"
 	case ExitConfig:
-		return "mend what the message names; `formetl validate` checks a definition without the service"
+		return "fix what the message names; then " + again
 	case ExitNoPermission:
-		return "correct the key or the password that the message names; then " + again
+		return "correct the key or password that the message names; then " + again
 	case ExitNoInput:
-		return "check account and forms; `formetl forms` lists the forms"
+		return "check the names of the account and the form; `formetl forms` lists an account's forms"
 	case ExitData:
-		return "look at what the message names, mend the schema or the data; then " + again
+		return "look at what the message names, and fix the schema or the data; then " + again
 	case ExitCantCreate:
-		return "mend the place that the message names, or name another; then " + again
+		return "fix the path that the message names, or choose another; then " + again
 	case ExitIO:
-		return "check the disk or the store that the message names; then " + again
+		return "check the disk or the storage that the message names; then " + again
 	case ExitUnavailable:
-		return "look whether the service is well; then " + again
+		return "check whether the service works; then " + again
 	}
 	return "this is a bug in formetl; please report it with the command and this message"
 }

@@ -216,27 +216,27 @@ func TestHint(t *testing.T) {
 		{service(transport.CodeBusy, 503), "run", "kept for the next run: 7 results", "run the same command again later (kept for the next run: 7 results)"},
 		{&StopError{syscall.SIGINT}, "run", "", "run the same command again"},
 		{&StopError{syscall.SIGINT}, "export", "no result is kept", "run the same command again (no result is kept)"},
-		{&StopError{syscall.SIGTERM}, "copy", "", "look with `formetl forms` whether the copy was made, before you run the same command again"},
+		{&StopError{syscall.SIGTERM}, "copy", "", "check with `formetl forms` whether the copy exists, before you run the same command again"},
 		{&transport.Error{Code: ExitUsage, Remedy: "look"}, "copy", "", "look"},
 		{&transport.Error{Code: ExitUsage}, "copy", "", "see formetl copy --help"},
 		{&transport.NetworkError{}, "forms", "", "run the same command again later"},
-		{&transport.NetworkError{}, "copy", "", "look with `formetl forms` whether the copy was made, before you run the same command again later"},
+		{&transport.NetworkError{}, "copy", "", "check with `formetl forms` whether the copy exists, before you run the same command again later"},
 		{&load.HeldError{}, "run", "", "wait until that run has ended; then run the same command again"},
 		{&CodeError{ExitUsage, errors.New("x")}, "run", "", "see formetl run --help"},
 		{errors.New("x"), "run", "", "this is a bug in formetl; please report it with the command and this message"},
-		{&definition.Error{}, "run", "", "mend what the message names; `formetl validate` checks a definition without the service"},
+		{&definition.Error{File: "p.yaml"}, "run", "", "fix this, then check it with `formetl validate p.yaml`"},
 		{&definition.Error{}, "validate", "", ""},
 		{&definition.Fault{Code: ExitConfig, Cure: "restore it"}, "run", "", "restore it"},
 		{&reconcile.VerifyError{}, "run", "no result is kept", "send the table that `formetl doctor DEFINITION` prints to those who run the service; it holds no answers. `formetl init` writes a definition"},
 		{&transport.ServiceError{Code: transport.CodeInvalidValue, Status: 400, Asked: "view 77"}, "export", "", "the likely cause is what was asked for: check view 77"},
-		{&transport.RequestError{Err: service(transport.CodeInvalidValue, 400)}, "export", "", "look whether the service is well; then run the same command again"},
+		{&transport.RequestError{Err: service(transport.CodeInvalidValue, 400)}, "export", "", "check whether the service works; then run the same command again"},
 		{&transport.AnswerError{WebPages: 3}, "run", "", "check that the base URL is the service's own address"},
 		{unreadable(transport.FaultGarbled), "run", "", "run the same command again later"},
-		{unreadable(transport.FaultWrong), "run", "", "look at what the message names, mend the schema or the data; then run the same command again"},
-		{&definition.Fault{Code: ExitNoInput}, "run", "", "check account and forms; `formetl forms` lists the forms"},
-		{&load.Error{Kind: load.ErrUnusable, Err: errors.New("x")}, "run", "", "mend the place that the message names, or name another; then run the same command again"},
-		{&load.Error{Kind: load.ErrFailed, Err: errors.New("x")}, "run", "kept for the next run: 7 results", "check the disk or the store that the message names; then run the same command again (kept for the next run: 7 results)"},
-		{service(transport.CodeUnexpected, 500), "run", "", "look whether the service is well; then run the same command again"},
+		{unreadable(transport.FaultWrong), "run", "", "look at what the message names, and fix the schema or the data; then run the same command again"},
+		{&definition.Fault{Code: ExitNoInput}, "run", "", "check the names of the account and the form; `formetl forms` lists an account's forms"},
+		{&load.Error{Kind: load.ErrUnusable, Err: errors.New("x")}, "run", "", "fix the path that the message names, or choose another; then run the same command again"},
+		{&load.Error{Kind: load.ErrFailed, Err: errors.New("x")}, "run", "kept for the next run: 7 results", "check the disk or the storage that the message names; then run the same command again (kept for the next run: 7 results)"},
+		{service(transport.CodeUnexpected, 500), "run", "", "check whether the service works; then run the same command again"},
 		{&transport.Error{Code: ExitUnavailable, Remedy: "look", Err: &transport.NetworkError{}}, "copy", "", "look"},
 		{failedChecks(service(transport.CodeInvalidKey, 401)), "doctor", "", "do what is written under each failed check; then run the same command again"},
 	} {
@@ -247,7 +247,7 @@ func TestHint(t *testing.T) {
 }
 
 func TestStopErrorNamesTheSignal(t *testing.T) {
-	for signal, want := range map[os.Signal]string{os.Interrupt: "stopped by SIGINT (Ctrl-C)", syscall.SIGTERM: "stopped by SIGTERM", syscall.SIGHUP: "stopped by SIGHUP (the terminal is gone)"} {
+	for signal, want := range map[os.Signal]string{os.Interrupt: "stopped by SIGINT (Ctrl-C)", syscall.SIGTERM: "stopped by SIGTERM", syscall.SIGHUP: "stopped by SIGHUP (the terminal was closed)"} {
 		if got := (&StopError{signal}).Error(); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}

@@ -35,21 +35,21 @@ func (s *ServiceFlags) Register(f *pflag.FlagSet) {
 	s.given = f
 	f.StringVar(&s.source.BaseURL, "base-url", "", "address of the service (or FORMETL_BASE_URL)")
 	f.StringVar(&s.api, "api", "", "generation of the service: v1, v2, or auto, which tries v2 first (or FORMETL_API; default auto)")
-	f.StringVar(&s.source.Account, "account", "", "the account's URL extension (or FORMETL_ACCOUNT)")
-	f.StringVar(&s.timezone, "timezone", "", "the account's zone, an IANA name (or FORMETL_TIMEZONE; default: this machine's)")
-	f.StringVar(&s.KeyFile, "api-key-file", "", "file that holds the API key (default: FORMETL_API_KEY)")
-	f.BoolVar(&s.source.AllowHTTP, "allow-http", false, "send the key over plain HTTP to hosts other than loopback")
+	f.StringVar(&s.source.Account, "account", "", "name of the account, as in the addresses of its forms (or FORMETL_ACCOUNT)")
+	f.StringVar(&s.timezone, "timezone", "", "time zone of the account, such as America/Chicago (or FORMETL_TIMEZONE; default: this machine's)")
+	f.StringVar(&s.KeyFile, "api-key-file", "", "file that contains the API key (default: the variable FORMETL_API_KEY)")
+	f.BoolVar(&s.source.AllowHTTP, "allow-http", false, "allow sending the key over unencrypted HTTP to other machines")
 	r := &s.source.Requests
-	f.DurationVar(&r.Timeout, "timeout", transport.DefaultTimeout, "longest wait for one answer")
-	f.IntVar(&r.Retries, "retries", transport.DefaultRetries, "how often a request that may succeed later is tried again")
-	f.DurationVar(&r.Patience, "patience", 0, fmt.Sprintf("how long a request is tried, and a service that is not there is waited for (default %s, before the first answer %s)", transport.DefaultPatience, transport.DefaultFirstPatience))
-	f.IntVar(&r.Concurrency, "concurrency", transport.DefaultConcurrency, "most requests under way at once")
-	f.IntVar(&r.PerMinute, "requests-per-minute", 0, "most requests in any minute; 0 is no budget")
+	f.DurationVar(&r.Timeout, "timeout", transport.DefaultTimeout, "how long to wait for one answer")
+	f.IntVar(&r.Retries, "retries", transport.DefaultRetries, "how often to retry a request that may succeed later")
+	f.DurationVar(&r.Patience, "patience", 0, fmt.Sprintf("how long to retry a request, and to wait for a service that does not answer (default %s, before the first answer %s)", transport.DefaultPatience, transport.DefaultFirstPatience))
+	f.IntVar(&r.Concurrency, "concurrency", transport.DefaultConcurrency, "how many requests to send at once")
+	f.IntVar(&r.PerMinute, "requests-per-minute", 0, "most requests per minute; 0 for no limit")
 }
 
 // RegisterMaxRequests adds --max-requests, the bound of the requests of a plan.
 func (s *ServiceFlags) RegisterMaxRequests(f *pflag.FlagSet) {
-	f.IntVar(&s.source.Requests.MaxRequests, "max-requests", definition.DefaultMaxRequests, "most requests that the plan may need; one that needs more is not begun")
+	f.IntVar(&s.source.Requests.MaxRequests, "max-requests", definition.DefaultMaxRequests, "do not start if more requests than this are planned")
 }
 
 // Source checks the flags and returns the service that they name, with its API key. Variables of the
@@ -59,17 +59,17 @@ func (s *ServiceFlags) Source(env Environment) (definition.Source, error) {
 	src.BaseURL, src.Account = or(src.BaseURL, env, "FORMETL_BASE_URL"), or(src.Account, env, "FORMETL_ACCOUNT")
 	switch r := src.Requests; {
 	case src.BaseURL == "":
-		return src, errors.New("no service: give --base-url, or set FORMETL_BASE_URL")
+		return src, errors.New("no service: add --base-url, such as --base-url https://fs1.example.com, or set FORMETL_BASE_URL")
 	case src.Account == "":
-		return src, errors.New("no account: give --account, or set FORMETL_ACCOUNT")
+		return src, errors.New("no account: add --account, or set FORMETL_ACCOUNT")
 	case r.Concurrency < 1:
 		return src, fmt.Errorf("--concurrency %d: give a number above 0", r.Concurrency)
 	case r.PerMinute < 0:
-		return src, fmt.Errorf("--requests-per-minute %d: give a number above 0, or 0 for no budget", r.PerMinute)
+		return src, fmt.Errorf("--requests-per-minute %d: give a number above 0, or 0 for no limit", r.PerMinute)
 	case r.Retries < 0:
-		return src, fmt.Errorf("--retries %d: give a number from 0 on", r.Retries)
+		return src, fmt.Errorf("--retries %d: give 0 or a larger number", r.Retries)
 	case r.MaxRequests < 0:
-		return src, fmt.Errorf("--max-requests %d: give a number above 0, or 0 for no bound", r.MaxRequests)
+		return src, fmt.Errorf("--max-requests %d: give a number above 0, or 0 for no limit", r.MaxRequests)
 	case r.Patience < 0:
 		return src, fmt.Errorf("--patience %s: give a length of time such as 30s or 5m", r.Patience)
 	case r.Timeout <= 0:
@@ -105,7 +105,7 @@ func ParseAPI(flag string, env Environment) (definition.API, error) {
 	case "", definition.APIv1, definition.APIv2, definition.APIAuto:
 		return api, nil
 	default:
-		return "", fmt.Errorf("%s: %q is no generation of the service; give v1, v2 or auto", named("--api", flag, "FORMETL_API"), string(api))
+		return "", fmt.Errorf("%s: there is no API %q: give v1, v2 or auto", named("--api", flag, "FORMETL_API"), string(api))
 	}
 }
 
@@ -117,7 +117,7 @@ func BesideDefinition(given *pflag.FlagSet, file string) error {
 	var err error
 	given.Visit(func(f *pflag.Flag) {
 		if err == nil && f.Name != "api-key-file" && service.Lookup(f.Name) != nil {
-			err = Usagef("%s is a definition and says itself how to ask the service: --%s does not apply", file, f.Name)
+			err = Usagef("--%[2]s does not apply, because the definition %[1]s names the service: leave it out, or change the definition", file, f.Name)
 		}
 	})
 	return err
@@ -150,13 +150,13 @@ func apiKey(file string, env Environment) (transport.Secret, error) {
 	if file != "" {
 		key, err := definition.KeyFromFile(file)
 		if err != nil {
-			return key, fmt.Errorf("--api-key-file: %w; give the path of a file that holds nothing but the key", err)
+			return key, fmt.Errorf("--api-key-file: %w; give the path of a file that contains only the key", err)
 		}
 		return key, nil
 	}
 	key := transport.NewSecret(or("", env, definition.KeyVariable))
 	if key.IsZero() {
-		return key, fmt.Errorf("no API key: set %s, or give --api-key-file", definition.KeyVariable)
+		return key, fmt.Errorf("no API key: set %s, or add --api-key-file FILE", definition.KeyVariable)
 	}
 	return key, nil
 }
@@ -207,7 +207,7 @@ func StatePlace(given string, env Environment) (folder, note string, err error) 
 			return folder, "", nil
 		}
 	}
-	note = fmt.Sprintf("note: %s cannot be written, so that nothing is remembered there; --state names another folder", cmp.Or(folder, "your cache folder"))
+	note = fmt.Sprintf("note: formetl cannot write to %s, so it remembers nothing there; choose another folder with --state", cmp.Or(folder, "your cache folder"))
 	folder = filepath.Join(os.TempDir(), fmt.Sprintf("formetl-%d", os.Getuid()))
 	if info, err := os.Lstat(folder); err == nil && (!info.IsDir() || info.Mode().Perm() != 0o700) {
 		folder, err = os.MkdirTemp("", "formetl-") // the folder belongs to another user
@@ -232,18 +232,18 @@ func writable(folder string) error {
 func CheckForm(form string) error {
 	switch {
 	case form == "":
-		return errors.New("no form: give --form; `formetl forms` lists them")
+		return errors.New("no form: add --form NAME; `formetl forms` lists the names")
 	case form == "." || form == "..":
-		return fmt.Errorf("--form %q is no form; `formetl forms` lists them", form)
+		return fmt.Errorf("--form %q is not the name of a form; `formetl forms` lists the names", form)
 	case strings.ContainsAny(form, "/\\\x00"):
-		return fmt.Errorf("--form %q: a form's directory holds no slash; `formetl forms` lists them", form)
+		return fmt.Errorf("--form %q: the name of a form contains no slash; `formetl forms` lists the names", form)
 	}
 	return nil
 }
 
 // RegisterNames adds --names, which says what columns are named after.
 func RegisterNames(f *pflag.FlagSet, names *string) {
-	f.StringVar(names, "names", "label", "name columns by label (full_name), by heading (the form's own words) or by id (item_12)")
+	f.StringVar(names, "names", "label", "name columns after: label (full_name), heading (the form's own words) or id (item_12)")
 }
 
 // Naming returns what the value of --names stands for.
@@ -276,13 +276,13 @@ func (d *DefinitionFlags) Register(set *pflag.FlagSet) {
 // RegisterForms adds only --form, --state and --var.
 func (d *DefinitionFlags) RegisterForms(set *pflag.FlagSet) {
 	set.StringArrayVar(&d.Forms, "form", nil, "only this form of the definition; repeatable")
-	set.StringVar(&d.State, "state", "", "folder of budgets and checkpoints, or s3://bucket/prefix/ (default: the definition's)")
+	set.StringVar(&d.State, "state", "", "folder for request budgets and checkpoints, or s3://bucket/prefix/ (default: the definition's)")
 	d.RegisterVariables(set)
 }
 
 // RegisterVariables adds only --var.
 func (d *DefinitionFlags) RegisterVariables(set *pflag.FlagSet) {
-	set.StringArrayVar(&d.variables, "var", nil, "NAME=VALUE for ${var:NAME} in the definition; repeatable")
+	set.StringArrayVar(&d.variables, "var", nil, "NAME=VALUE: the value of ${var:NAME} in the definition; repeatable")
 }
 
 // Variables returns the values of --var by name.
@@ -295,7 +295,7 @@ func (d *DefinitionFlags) Variables() (map[string]string, error) {
 		case !ok || name == "":
 			return nil, fmt.Errorf("--var %q: give NAME=VALUE, such as --var stage=test", given)
 		case strings.TrimSpace(value) == "": // refused, as an empty variable of the environment
-			return nil, fmt.Errorf("--var %s: the value is empty; give --var %s=VALUE, or leave it out for the default by vars", name, name)
+			return nil, fmt.Errorf("--var %s: the value is empty; give --var %s=VALUE, or leave it out to use the default under vars:", name, name)
 		case twice:
 			return nil, fmt.Errorf("--var %s was given twice: give it once", name)
 		}
@@ -322,7 +322,7 @@ func (d *DefinitionFlags) Given() (words []string) {
 
 // RegisterKey adds --api-key-file. when is the end of its help, which says when the key is used.
 func (d *DefinitionFlags) RegisterKey(set *pflag.FlagSet, when string) {
-	set.StringVar(&d.KeyFile, "api-key-file", "", "file that holds the API key"+when)
+	set.StringVar(&d.KeyFile, "api-key-file", "", "file that contains the API key"+when)
 }
 
 // Options returns what the flags tell a run besides its definition.
@@ -342,11 +342,11 @@ type RangeFlags struct {
 // Register adds the flags.
 func (r *RangeFlags) Register(set *pflag.FlagSet) {
 	r.set = set
-	set.StringVar(&r.from, "from", "", "beginning of the range, wall clock of the account's zone, or -30d: so long before now (default: the definition's, if there is one)")
-	set.StringVar(&r.to, "to", "", "end of the range, exclusive: the first day that is not wanted")
-	set.StringVar(&r.through, "through", "", "end of the range, inclusive: the last day that is wanted")
-	set.StringVar(&r.last, "last", "", "the last day, week, month, quarter or year of the calendar, or from 7d or 12h ago up to now")
-	set.StringVar(&r.this, "this", "", "from the beginning of this day, week, month, quarter or year up to now")
+	set.StringVar(&r.from, "from", "", "first day or time, in the account's zone, or a time before now such as -30d (default: the definition's, if there is one)")
+	set.StringVar(&r.to, "to", "", "end, exclusive: the first day that you do not want")
+	set.StringVar(&r.through, "through", "", "end, inclusive: the last day that you want")
+	set.StringVar(&r.last, "last", "", "the last calendar day, week, month, quarter or year, or a time up to now such as 7d, 12h or 6mo")
+	set.StringVar(&r.this, "this", "", "this day, week, month, quarter or year up to now")
 }
 
 // Options returns the range in Range, whose bounds are nil where no flag gives one. The error is
@@ -373,7 +373,7 @@ func (r *RangeFlags) Options() (o pipelines.Options, err error) {
 			return o, fmt.Errorf("--%s: %w", flag.name, err)
 		}
 		if given = append(given, flag.name); len(given) > 1 && (given[0] != "from" || flag.name == "last" || flag.name == "this" || len(given) > 2) {
-			return o, fmt.Errorf("--%s and --%s both give the range; give one of them", given[len(given)-2], flag.name)
+			return o, fmt.Errorf("--%s and --%s both set the range: give only one of them", given[len(given)-2], flag.name)
 		}
 	}
 	return o, nil

@@ -83,9 +83,9 @@ func TestRange(t *testing.T) {
 		"--from yesterday":                "--from: ",
 		"--to=":                           "--to: the value is empty",
 		"--last 7":                        "--last: \"7\" is not a length of time; write day, month, quarter, week, year, or a length such as 7d, 12h or 3mo",
-		"--last week --this week":         "--last and --this both give the range",
-		"--from -7d --last week":          "--from and --last both give the range",
-		"--to -1d --through -1d":          "--to and --through both give the range",
+		"--last week --this week":         "--last and --this both set the range",
+		"--from -7d --last week":          "--from and --last both set the range",
+		"--to -1d --through -1d":          "--to and --through both set the range",
 	} {
 		var r RangeFlags
 		set := pflag.NewFlagSet("", pflag.ContinueOnError)
@@ -108,7 +108,7 @@ func TestRange(t *testing.T) {
 }
 
 func TestCheckForm(t *testing.T) {
-	for form, problem := range map[string]string{"form1": "", "": "no form", "..": "is no form", "a/b": "no slash", `a\b`: "no slash"} {
+	for form, problem := range map[string]string{"form1": "", "": "no form", "..": "is not the name of a form", "a/b": "no slash", `a\b`: "no slash"} {
 		if err := CheckForm(form); (err == nil) != (problem == "") || err != nil && !strings.Contains(err.Error(), problem) {
 			t.Errorf("%q: %v", form, err)
 		}

@@ -63,9 +63,9 @@ func formatIn(args []string) string {
 // Register adds the flags of the log, which all commands have.
 func (l *Log) Register(flags *pflag.FlagSet) {
 	early := l.format
-	flags.StringVar(&l.format, "log-format", formatText, "lines on standard error as text or json")
+	flags.StringVar(&l.format, "log-format", formatText, "format of the log on standard error: text or json")
 	l.format = early
-	flags.StringVar(&l.level, "log-level", "", "least level that is logged: debug, info, warn or error (default info for run, warn else)")
+	flags.StringVar(&l.level, "log-level", "", "lowest level to log: debug, info, warn or error (default info for run, otherwise warn)")
 }
 
 // Start checks the flags of the log and opens the logger with level, or with --log-level if given.
@@ -277,8 +277,8 @@ func Outcome(code int, begun bool) string {
 		return "not begun"
 	}
 	return cmp.Or(map[int]string{
-		ExitOK: "done", ExitData: "data at fault", ExitNoInput: "not found", ExitUnavailable: "service failed", ExitBug: "bug",
-		ExitCantCreate: "output not created", ExitIO: "output failed", ExitTemporary: "to be run again", ExitNoPermission: "key refused",
+		ExitOK: "done", ExitData: "problem with the data", ExitNoInput: "not found", ExitUnavailable: "service failed", ExitBug: "bug",
+		ExitCantCreate: "output not created", ExitIO: "output failed", ExitTemporary: "temporary failure", ExitNoPermission: "key refused",
 		ExitConfig: "definition wrong", ExitHungUp: "stopped", ExitInterrupted: "stopped", ExitTerminated: "stopped",
 	}[code], "failed")
 }

@@ -66,7 +66,7 @@ func TestTellJSON(t *testing.T) {
 			t.Errorf("%q: %v", line, err)
 		}
 	}
-	for _, want := range []string{"7 results written to standard output", "2 results rejected", "1 forbidden character replaced", "with a date and 3 without", "this machine's zone", "5 results changed since the last run", "note: a column more", "note: 2 results rejected; -o FILE"} {
+	for _, want := range []string{"7 results written to standard output", "2 results rejected", "1 forbidden character replaced", "with a date and 3 without", "this machine's zone", "5 results changed since the last run", "note: a column more", "note: 2 results rejected; with -o FILE"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is missing", want)
 		}
@@ -108,7 +108,7 @@ func TestLogRejects(t *testing.T) {
 	}}
 	LogRejects(t.Context(), log, report)
 	const want = `"level":"WARN","msg":"results were rejected and are in no output","rejected":5,` +
-		`"dead_letters":"/lake/a/_rejects/r.jsonl, /out/a.csv.rejects.jsonl, /lake/c/_rejects/r.jsonl","hint":"mend the schema, then run ` + "`formetl replay p.yaml`" + `"}`
+		`"dead_letters":"/lake/a/_rejects/r.jsonl, /out/a.csv.rejects.jsonl, /lake/c/_rejects/r.jsonl","hint":"fix the schema, then run ` + "`formetl replay p.yaml`" + `"}`
 	if !strings.HasSuffix(out.String(), want+"\n") {
 		t.Errorf("%s\nwant %s", &out, want)
 	}
@@ -175,7 +175,7 @@ func TestFailJSON(t *testing.T) {
 
 // TestOutcomes: each exit code of a form has a word of its own kind.
 func TestOutcomes(t *testing.T) {
-	for code, want := range map[int]string{ExitOK: "done", ExitData: "data at fault", ExitInterrupted: "stopped", ExitTerminated: "stopped", 1: "failed"} {
+	for code, want := range map[int]string{ExitOK: "done", ExitData: "problem with the data", ExitInterrupted: "stopped", ExitTerminated: "stopped", 1: "failed"} {
 		if got := Outcome(code, true); got != want {
 			t.Errorf("%d is %q", code, got)
 		}

@@ -94,7 +94,7 @@ func TestProgressModes(t *testing.T) {
 // TestProgressSays: a bar of several forms counts them, and one that stands still says what it
 // waits for, and until when.
 func TestProgressSays(t *testing.T) {
-	for after, want := range map[time.Duration]string{time.Hour: "waits 1h0m0s for", -time.Second: "1 of 2 forms"} {
+	for after, want := range map[time.Duration]string{time.Hour: "waiting 1h0m0s for", -time.Second: "1 of 2 forms"} {
 		var out terminal
 		p, err := NewLog(&out, nil).NewProgress("on")
 		if err != nil {

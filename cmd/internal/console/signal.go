@@ -21,7 +21,7 @@ func (e *StopError) Error() string {
 	case syscall.SIGTERM:
 		return "stopped by SIGTERM"
 	case syscall.SIGHUP:
-		return "stopped by SIGHUP (the terminal is gone)"
+		return "stopped by SIGHUP (the terminal was closed)"
 	}
 	return "stopped by " + e.Signal.String()
 }
@@ -74,7 +74,7 @@ func OnSignal(parent context.Context) (ctx context.Context, stopCatching func())
 type ServedError struct{}
 
 // Error says that nothing failed.
-func (e *ServedError) Error() string { return "stopped, as it should be" }
+func (e *ServedError) Error() string { return "stopped as requested" }
 
 // judge gives a command's error its exit code where the error alone does not tell it. An error
 // without a code from before the command's own work began is wrong usage. A command that a signal

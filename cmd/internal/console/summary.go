@@ -26,16 +26,16 @@ import (
 // ends.
 func (l *Log) LogForm(ctx context.Context, log *slog.Logger, f *pipelines.FormReport) {
 	f.ExitCode = ExitCode(f.Err)
-	for _, d := range f.Drift {
+	for _, d := range Drift(f) {
 		log.LogAttrs(ctx, slog.LevelWarn, "drift", slog.String("change", d))
 	}
 	logChanges(ctx, log, f.Changes)
 	if f.Files != nil && f.Files.Rest() != "" {
-		log.LogAttrs(ctx, slog.LevelWarn, "uploaded files are not stored; the list of files tells which", slog.String("files", f.Files.Rest()), slog.String("path", f.Files.Path))
+		log.LogAttrs(ctx, slog.LevelWarn, "some uploaded files were not stored; the list of files says which", slog.String("files", f.Files.Rest()), slog.String("path", f.Files.Path))
 	}
 	for _, out := range f.Outputs {
 		if out.Error != "" && !strings.Contains(f.Error, out.Error) {
-			log.LogAttrs(ctx, slog.LevelError, "an output failed before the form did", slog.String("path", out.Path), slog.String("error", out.Error))
+			log.LogAttrs(ctx, slog.LevelError, "an output failed", slog.String("path", out.Path), slog.String("error", out.Error))
 		}
 	}
 	attrs := []slog.Attr{
@@ -83,6 +83,13 @@ func (l *Log) LogForm(ctx context.Context, log *slog.Logger, f *pipelines.FormRe
 	}
 }
 
+// Drift returns the drift of a form, without drift that the form's changes tell too.
+func Drift(f *pipelines.FormReport) []string {
+	return slices.DeleteFunc(slices.Clone(f.Drift), func(d string) bool {
+		return slices.ContainsFunc(f.Changes, func(c schemas.Change) bool { return strings.HasPrefix(d, c.From+" ") })
+	})
+}
+
 // fileCounts returns how many uploaded files have which status, as attributes of the log.
 func fileCounts(r *uploads.Report) slog.Attr {
 	counts := make([]any, 0, len(r.Files))
@@ -106,7 +113,7 @@ const mostChanges = 50
 func logChanges(ctx context.Context, log *slog.Logger, changes []schemas.Change) {
 	for i, c := range changes {
 		if i == mostChanges {
-			log.LogAttrs(ctx, slog.LevelWarn, "the form changed more than is logged; the report has it all", slog.Int("changes", len(changes)))
+			log.LogAttrs(ctx, slog.LevelWarn, "the form has more changes than are logged; add --report FILE to see them all", slog.Int("changes", len(changes)))
 			return
 		}
 		attrs := []slog.Attr{slog.String("change", string(c.Kind)), slog.String("from", c.From), slog.Bool("breaking", c.Breaking)}
@@ -200,10 +207,10 @@ func (l *Log) Summarize(r *pipelines.Report, machinesZone bool) {
 			}
 			l.Tell(level, text, slog.String("form", f.Form), fileCounts(f.Files), slog.String("path", f.Files.Path))
 		}
-		for _, d := range f.Drift {
-			l.Tell(slog.LevelWarn, f.Form+": note: "+d)
-		}
 		if r.Definition == "" { // for a definition's run the log tells it
+			for _, d := range f.Drift {
+				l.Tell(slog.LevelWarn, f.Form+": note: "+d)
+			}
 			l.noteRejects(r, f)
 		}
 		l.Tell(slog.LevelInfo, f.Form+": "+strings.Join(remarks(f, r.API, machinesZone), "; "))
@@ -327,10 +334,10 @@ func (l *Log) noteRejects(r *pipelines.Report, f *pipelines.FormReport) {
 	if f.Rejected == 0 {
 		return
 	}
-	where := "-o FILE writes them down beside the file"
+	where := "with -o FILE they are written to a second file beside it"
 	attrs := []slog.Attr{slog.String("form", f.Form), slog.Int64("rejected", f.Rejected)}
 	if _, letters := deadLetters(f); letters != "" {
-		where = "they stand in " + letters
+		where = "they are in " + letters
 		attrs = append(attrs, slog.String("dead_letters", letters))
 	}
 	l.Tell(slog.LevelWarn, f.Form+": note: "+Plural(f.Rejected, "result")+" rejected; "+where+"; "+replayHint(r), attrs...)
@@ -357,9 +364,9 @@ func deadLetters(forms ...*pipelines.FormReport) (rejected int64, files string) 
 // replayHint returns the hint on how to read rejected results again.
 func replayHint(r *pipelines.Report) string {
 	if r.Definition == "" {
-		return "mend the schema, then export again"
+		return "fix the schema file, then run the same export again"
 	}
-	return "mend the schema, then run `formetl replay " + r.Definition + "`"
+	return "fix the schema, then run `formetl replay " + definition.ShellWord(r.Definition) + "`"
 }
 
 // SetExitCodes fills in the exit codes of a run that ended with err and of each of its forms, and
@@ -393,7 +400,7 @@ func Resumable(whom string, reports ...*pipelines.Report) string {
 	case !read:
 		return ""
 	case results == 0:
-		return "no result is kept"
+		return "no results are kept"
 	}
 	return "kept " + whom + ": " + Plural(results, "result")
 }

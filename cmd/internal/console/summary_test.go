@@ -28,7 +28,7 @@ func TestLogOfChanges(t *testing.T) {
 	for i, want := range map[int]string{
 		0:           `"level":"WARN","msg":"the form changed","change":"removed","from":"item:3","breaking":true,"column":"fax","was":"string","label":"Fax"}`,
 		1:           `"level":"WARN","msg":"the form changed","change":"added","from":"item:9","breaking":false}`,
-		mostChanges: `"level":"WARN","msg":"the form changed more than is logged; the report has it all","changes":71}`,
+		mostChanges: `"level":"WARN","msg":"the form has more changes than are logged; add --report FILE to see them all","changes":71}`,
 	} {
 		if !strings.HasSuffix(lines[i], want) {
 			t.Errorf("line %d is %s, want %s", i, lines[i], want)

@@ -23,7 +23,7 @@ func CheckFile(flag, path string) error {
 		return nil
 	}
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		return unwritable(flag, path, errors.New("it is a folder"))
+		return unwritable(flag, path, errors.New("this is a folder"))
 	}
 	if e, ok := errors.AsType[*load.Error](console.CheckOrdinary(path)); ok {
 		return unwritable(flag, path, e.Err)
@@ -38,7 +38,7 @@ func CheckFile(flag, path string) error {
 // NoteMetrics warns of a metrics file whose name node_exporter's textfile collector does not read.
 func NoteMetrics(ctx context.Context, log *slog.Logger, file string) {
 	if file != "" && filepath.Ext(file) != ".prom" {
-		log.LogAttrs(ctx, slog.LevelWarn, "node_exporter's textfile collector reads only files whose names end with .prom", slog.String("path", file))
+		log.LogAttrs(ctx, slog.LevelWarn, "node_exporter reads only files whose names end with .prom, so it will not read this one", slog.String("path", file))
 	}
 }
 
@@ -47,7 +47,7 @@ func unwritable(flag, path string, err error) error {
 	if p := new(os.PathError); errors.As(err, &p) {
 		err = p.Err // the path of the trial file would only confuse
 	}
-	return &load.Error{Kind: load.ErrUnusable, Op: "write the " + flag, Path: path, Hint: "give --" + flag + " a file in a folder that is there and can be written to", Err: err}
+	return &load.Error{Kind: load.ErrUnusable, Op: "write the " + flag, Path: path, Hint: "give --" + flag + " a file in a folder that exists and that you can write to", Err: err}
 }
 
 // Write writes the reports of runs to the file of --report: one report, or a list for none or

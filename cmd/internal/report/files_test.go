@@ -32,7 +32,7 @@ func TestWrite(t *testing.T) {
 		if all, _ := os.ReadDir(dir); err != nil || info.Mode() != 0o640 || len(all) != 1 {
 			t.Errorf("%s: %v, mode %v, beside %v", c.name, err, info.Mode(), all)
 		}
-		if err := Write(dir, c.reports); err == nil || !strings.Contains(err.Error(), "it is a folder") {
+		if err := Write(dir, c.reports); err == nil || !strings.Contains(err.Error(), "this is a folder") {
 			t.Errorf("a folder gives %v", err)
 		}
 	}

@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/formetl/formetl/cmd/internal/console"
@@ -151,11 +150,7 @@ func (f form) TimeLine() []span {
 }
 
 // Told returns the drift of the form, without drift that the form's changes tell too.
-func (f form) Told() []string {
-	return slices.DeleteFunc(slices.Clone(f.Drift), func(d string) bool {
-		return slices.ContainsFunc(f.Changes, func(c schemas.Change) bool { return strings.HasPrefix(d, c.From+" ") })
-	})
-}
+func (f form) Told() []string { return console.Drift(f.FormReport) }
 
 // Breaking returns how many changes of the form's columns break programs that read the outputs.
 func (f form) Breaking() int { return schemas.Breaking(f.Changes) }

@@ -46,23 +46,23 @@ func families() []family {
 		{"formetl_build_info", "The version of formetl that wrote this file; always 1.", []string{"version"}},
 		{"formetl_pipeline_last_run_timestamp_seconds", "When the last run of the pipeline ended.", pipeline},
 		{"formetl_pipeline_duration_seconds", "How long the last run of the pipeline took.", pipeline},
-		{"formetl_pipeline_exit_code", "Exit code of the last run of the pipeline, 0 if all of it was done.", pipeline},
-		{"formetl_requests", "Attempts of requests in the last run, by what became of them.", []string{"pipeline", "outcome"}},
-		{"formetl_day_budget_used", "Requests of the account's budget that were booked in the 24 hours before the last run ended.", pipeline},
-		{"formetl_day_budget", "Requests that the account's budget of 24 hours allows.", pipeline},
-		{lastSuccess, "When the form was last read and written as a whole; kept while runs fail.", form},
+		{"formetl_pipeline_exit_code", "Exit code of the last run of the pipeline, 0 if it succeeded.", pipeline},
+		{"formetl_requests", "Attempts of requests in the last run, by outcome.", []string{"pipeline", "outcome"}},
+		{"formetl_day_budget_used", "Requests counted against the account's daily budget in the 24 hours before the last run ended.", pipeline},
+		{"formetl_day_budget", "Requests that the account's budget allows in 24 hours.", pipeline},
+		{lastSuccess, "When a run of the form last succeeded; kept while runs fail.", form},
 		{lastRun, "When the last run of the form ended.", form},
-		{runSuccess, "Whether the last run of the form read and wrote it as a whole.", form},
-		{"formetl_unproven", "Whether the last run of the form did not prove that nothing is missing, as its report says.", form},
+		{runSuccess, "Whether the last run of the form succeeded.", form},
+		{"formetl_unproven", "1 if the last run of the form could not prove that nothing is missing; its report says why.", form},
 		{"formetl_run_duration_seconds", "How long the last run of the form took.", form},
 		{"formetl_rows", "Results that the last run read and did not reject.", form},
 		{"formetl_rejects", "Results that the last run rejected.", form},
 		{"formetl_nulled_values", "Values that did not fit their column and became null in the last run.", form},
 		{"formetl_windows", "Windows of time in the last run.", form},
-		{"formetl_windows_read_again", "Windows that the last run read again because results had changed or moved.", form},
-		{"formetl_older_windows", "Windows of older parts that the last run read again because a result of theirs had moved.", form},
-		{"formetl_drift_changes", "Changes of the form that the last run noted.", form},
-		{"formetl_output_rows", "Rows of the output, of a dataset those of all its parts.", output},
+		{"formetl_windows_read_again", "Windows that the last run read again because results changed or moved meanwhile.", form},
+		{"formetl_older_windows", "Windows of older parts that the last run read again because one of their results moved.", form},
+		{"formetl_drift_changes", "Changes of the form that the last run found.", form},
+		{"formetl_output_rows", "Rows of the output; of a dataset, of all its parts.", output},
 		{"formetl_output_bytes", "Bytes of the output's data objects.", output},
 		{watermark, "Up to when the output is complete; kept while runs fail.", output},
 	}
@@ -255,7 +255,7 @@ func WriteMetrics(ctx context.Context, file string, reports []*pipelines.Report,
 	}
 	earlier, err := readMetrics(file)
 	if err != nil {
-		log.LogAttrs(ctx, slog.LevelWarn, "the earlier metrics file cannot be read and is replaced; times of the last success begin anew",
+		log.LogAttrs(ctx, slog.LevelWarn, "the earlier metrics file cannot be read, so it is replaced, and the times of the last success in it are lost",
 			slog.String("path", file), slog.String("error", err.Error()))
 	}
 	var b bytes.Buffer
@@ -279,7 +279,7 @@ func readMetrics(file string) (metrics, error) {
 	case err != nil:
 		return nil, err
 	case !utf8.Valid(data):
-		return nil, errors.New("it is not text")
+		return nil, errors.New("the file is not text")
 	}
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	found, err := parser.TextToMetricFamilies(bytes.NewReader(data))

@@ -85,7 +85,7 @@ func (a *Activities) Run(ctx context.Context, in FormInput) (end *FormEnd, err e
 		for _, out := range form.Outputs {
 			end.Outputs = append(end.Outputs, OutputEnd{Path: out.Path, Rows: out.Rows})
 		}
-		o.Logger.LogAttrs(ctx, slog.LevelInfo, "the form is written", slog.String("form", in.Form), slog.String("run_id", end.RunID), slog.Int64("rows", end.Rows))
+		o.Logger.LogAttrs(ctx, slog.LevelInfo, "the form was written", slog.String("form", in.Form), slog.String("run_id", end.RunID), slog.Int64("rows", end.Rows))
 		return nil
 	})
 	return end, err
@@ -121,7 +121,7 @@ func (a *Activities) do(own context.Context, work func(context.Context, *slog.Lo
 	beats.Go(func() { p.beat(own, ctx.Done(), func() { cancel(&console.StopError{Signal: syscall.SIGTERM}) }) })
 	defer func() {
 		if v := recover(); v != nil {
-			err = errors.New(transport.RedactAll(fmt.Sprint("a bug: ", v), p.secrets...))
+			err = errors.New(transport.RedactAll(fmt.Sprint("a bug in formetl: ", v), p.secrets...))
 			log.LogAttrs(ctx, slog.LevelError, err.Error(), slog.String("stack", transport.RedactAll(string(debug.Stack()), p.secrets...)))
 		}
 		cancel(nil)
@@ -238,10 +238,10 @@ func codeOf(err error) (int, string) {
 		return console.ExitInterrupted, "it was cancelled"
 	}
 	if _, ok := errors.AsType[*temporal.ChildWorkflowExecutionAlreadyStartedError](err); ok {
-		return console.ExitTemporary, "another workflow of this definition is under way; it goes on"
+		return console.ExitTemporary, "another workflow of this definition is already running, and continues"
 	}
 	if timeout, ok := errors.AsType[*temporal.TimeoutError](err); ok {
-		return console.ExitTemporary, fmt.Sprintf("no worker has ended the work in time: %v", timeout)
+		return console.ExitTemporary, fmt.Sprintf("no worker finished in time: %v", timeout)
 	}
 	return console.ExitBug, err.Error()
 }

@@ -48,14 +48,14 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer, lookup func(
 	root := console.Root(&cobra.Command{
 		Use:   "formetl-worker",
 		Short: "Run formetl's pipelines on Temporal, on several machines",
-		Long: `formetl-worker runs pipeline definitions as workflows of Temporal. Any number of
-workers on any number of machines run its forms, and keep to the request budget of
-the account together if their state is a bucket.
+		Long: `formetl-worker runs pipeline definitions as Temporal workflows. You can start any
+number of workers on any number of machines. Together they keep to the account's
+request budget, if their state is in a bucket.
 
-A worker needs the definitions in a folder, the keys that they refer to, and
-outputs that all workers reach: s3://, or a local path with a single worker.
-Temporal is where its own programs find it: by TEMPORAL_ADDRESS and its other
-variables, or a profile of temporal.toml.`,
+A worker needs the definitions in a folder, the keys that they refer to, and outputs
+that all workers can reach: s3://, or a local path if there is only one worker. It
+finds Temporal by TEMPORAL_ADDRESS and Temporal's other variables, or by a profile in
+temporal.toml.`,
 		Example: `  TEMPORAL_ADDRESS=temporal:7233 formetl-worker run --definitions /etc/formetl
   formetl-worker start feedback.yaml --definitions /etc/formetl --wait`,
 	}, p.log)
@@ -64,8 +64,8 @@ variables, or a profile of temporal.toml.`,
 	root.SetErr(p.stderr)
 	root.AddCommand(p.runCommand(), p.startCommand())
 	for _, cmd := range root.Commands() {
-		cmd.Flags().StringVar(&p.queue, "task-queue", "formetl", "task queue of the workers")
-		cmd.Flags().StringVar(&p.folder, "definitions", ".", "folder of the definitions; no others are run")
+		cmd.Flags().StringVar(&p.queue, "task-queue", "formetl", "Temporal task queue of the workers")
+		cmd.Flags().StringVar(&p.folder, "definitions", ".", "folder with the definitions; only these can be run")
 	}
 	return console.Run(ctx, stopCatching, root, args, p.log, func(err error, command string) string { return console.Hint(err, command, "") })
 }
@@ -81,13 +81,13 @@ func (p *process) LookupEnv(name string) (string, bool) { return p.lookup(name) 
 func (p *process) temporal() (o client.Options, err error) {
 	profile, err := envconfig.LoadClientConfigProfile(envconfig.LoadClientConfigProfileOptions{EnvLookup: p})
 	if err != nil {
-		return o, console.Usagef("what is set of Temporal cannot be read: %w", err)
+		return o, console.Usagef("the Temporal settings cannot be read: %w; check temporal.toml and the TEMPORAL_ variables", err)
 	}
 	profile.Address = cmp.Or(profile.Address, client.DefaultHostPort)
 	profile.Namespace = cmp.Or(profile.Namespace, client.DefaultNamespace)
 	profile.APIKey = strings.TrimSpace(profile.APIKey) // files of secrets end with a line feed
 	if o, err = profile.ToClientOptions(envconfig.ToClientOptionsRequest{}); err != nil {
-		return o, console.Usagef("what is set of Temporal cannot be used: %w; see TEMPORAL_TLS_… in the documentation", err)
+		return o, console.Usagef("the Temporal settings cannot be used: %w; check the TEMPORAL_TLS_ variables", err)
 	}
 	return o, nil
 }
@@ -118,14 +118,14 @@ func temporalError(what string, err error) error {
 	case noNamespace || invalid:
 		code = console.ExitConfig
 	}
-	return &console.CodeError{Code: code, Err: fmt.Errorf("cannot %s: %w; check the address, the namespace and the key, and that the server runs", what, err)}
+	return &console.CodeError{Code: code, Err: fmt.Errorf("cannot %s: %w; check the address, the namespace and the key, and that the server is running", what, err)}
 }
 
 // load reads a definition from the folder of --definitions, and checks that a worker can
 // run it.
 func (p *process) load(s Source, o definition.LoadOptions) (*definition.Definition, error) {
 	if !filepath.IsLocal(filepath.FromSlash(s.Path)) {
-		return nil, &console.CodeError{Code: console.ExitConfig, Err: fmt.Errorf("the definition %q does not lie in the folder of the definitions; give its path below --definitions", s.Path)}
+		return nil, &console.CodeError{Code: console.ExitConfig, Err: fmt.Errorf("the definition %q is not in the folder of --definitions: give its path relative to that folder", s.Path)}
 	}
 	o.Variables = s.Variables
 	def, err := definition.Load(filepath.Join(p.folder, filepath.FromSlash(s.Path)), o)
@@ -134,7 +134,7 @@ func (p *process) load(s Source, o definition.LoadOptions) (*definition.Definiti
 	}
 	for _, out := range def.Outputs {
 		if out.Path == definition.StdoutPath {
-			return nil, &console.CodeError{Code: console.ExitConfig, Err: fmt.Errorf("%s: nobody reads a worker's standard output; write a path", def.File)}
+			return nil, &console.CodeError{Code: console.ExitConfig, Err: fmt.Errorf("%s writes to standard output, which nobody reads on a worker: change the output's path to a file or folder", def.File)}
 		}
 	}
 	return def, nil
@@ -160,9 +160,9 @@ After kill -9 they go on when it has been silent for half a minute.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return p.run(cmd.Context(), f) },
 	}
 	set := cmd.Flags()
-	set.StringVar(&f.state, "state", "", "folder of budgets and checkpoints, or s3://bucket/prefix/ (default: the definition's)")
-	set.StringVar(&f.keyFile, "api-key-file", "", "file that holds the API key of the form service, instead of the definitions' references")
-	set.IntVar(&f.activities, "activities", 16, "most forms that this worker runs at once")
+	set.StringVar(&f.state, "state", "", "folder for request budgets and checkpoints, or s3://bucket/prefix/ (default: the definition's)")
+	set.StringVar(&f.keyFile, "api-key-file", "", "file that contains the API key of the form service, instead of the definitions' references")
+	set.IntVar(&f.activities, "activities", 16, "how many forms this worker runs at once")
 	return cmd
 }
 
@@ -214,9 +214,9 @@ func (p *process) run(ctx context.Context, f runFlags) error {
 		Client: pipelines.ClientOptions{UserAgent: "formetl-worker/" + console.Version()},
 	})
 	if err := w.Start(); err != nil {
-		return temporalError("work for the task queue "+p.queue, err)
+		return temporalError("start the worker for the task queue "+p.queue, err)
 	}
-	p.log.LogAttrs(ctx, slog.LevelInfo, "the worker works", slog.String("task_queue", p.queue), slog.String("definitions", p.folder), slog.Int("activities", f.activities))
+	p.log.LogAttrs(ctx, slog.LevelInfo, "the worker is ready", slog.String("task_queue", p.queue), slog.String("definitions", p.folder), slog.Int("activities", f.activities))
 	<-ctx.Done()
 	w.Stop()
 	return &console.ServedError{}
@@ -233,9 +233,9 @@ func (p *process) startCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "start DEFINITION",
 		Short: "Start the workflow of a definition",
-		Long: `Start checks the definition, which it takes by its path below --definitions, and
-starts its workflow. The workflow's id is formetl/PIPELINE, so that one is under
-way at a time. With --wait it ends when that has ended, with its exit code.`,
+		Long: `Start checks a definition and starts its workflow. DEFINITION is its path relative to
+--definitions. The workflow's id is formetl/PIPELINE, so only one can run at a time.
+With --wait, start waits for the end of the workflow, and ends with its exit code.`,
 		Example: `  formetl-worker start feedback.yaml
   formetl-worker start feedback.yaml --definitions /etc/formetl --form form1 --wait`,
 		Args: console.OneDefinition,
@@ -244,7 +244,7 @@ way at a time. With --wait it ends when that has ended, with its exit code.`,
 	set := cmd.Flags()
 	set.StringArrayVar(&f.Forms, "form", nil, "only this form of the definition; repeatable")
 	f.RegisterVariables(set)
-	set.BoolVar(&f.wait, "wait", false, "wait for the end, and end with its exit code")
+	set.BoolVar(&f.wait, "wait", false, "wait until the workflow ends, and end with its exit code")
 	return cmd
 }
 
@@ -275,7 +275,7 @@ func (p *process) start(ctx context.Context, f *startFlags, path string) error {
 	}, Pipeline, in)
 	switch {
 	case temporal.IsWorkflowExecutionAlreadyStartedError(err):
-		return &console.CodeError{Code: console.ExitTemporary, Err: fmt.Errorf("the workflow %s is under way; start it again when it has ended", id)}
+		return &console.CodeError{Code: console.ExitTemporary, Err: fmt.Errorf("the workflow %s is already running: start it again when it has ended", id)}
 	case err != nil:
 		return temporalError("start the workflow "+id, err)
 	}

@@ -140,12 +140,12 @@ func runForms(ctx workflow.Context, in PipelineInput, forms []string) []FormEnd 
 	refused := "" // set: why no further form is begun
 	for i, form := range forms {
 		if slots.Acquire(ctx, 1) != nil {
-			ends[i] = FormEnd{Form: form, Code: console.ExitInterrupted, Error: "not begun: the workflow was cancelled"}
+			ends[i] = FormEnd{Form: form, Code: console.ExitInterrupted, Error: "not started: the workflow was cancelled"}
 			continue
 		}
 		if refused != "" {
 			slots.Release(1)
-			ends[i] = FormEnd{Form: form, Code: console.ExitNoPermission, Error: "not begun: " + refused}
+			ends[i] = FormEnd{Form: form, Code: console.ExitNoPermission, Error: "not started: " + refused}
 			continue
 		}
 		wait.Add(1)
