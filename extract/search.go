@@ -30,6 +30,7 @@ type Criterion struct {
 	Column   string
 	Operator Operator
 	Term     string
+	Given    string // what a person called the column, for messages; "" for Column
 }
 
 // Search restricts the results. The service takes at most one criterion per

@@ -1,6 +1,7 @@
 package extract
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -89,7 +90,7 @@ func (q ResultsQuery) Asked() string {
 		asked = append(asked, "custom labels "+q.CustomLabels)
 	}
 	for _, c := range q.Search.Where {
-		asked = append(asked, strings.TrimSpace("search "+c.Column+" "+string(c.Operator)+" "+c.Term))
+		asked = append(asked, strings.TrimSpace("search "+cmp.Or(c.Given, c.Column)+" "+string(c.Operator)+" "+c.Term))
 	}
 	return strings.Join(asked, ", ")
 }

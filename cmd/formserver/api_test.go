@@ -32,7 +32,7 @@ func TestAPI(t *testing.T) {
 		}
 	}
 	var stdout, stderr bytes.Buffer
-	if code := run(t.Context(), []string{"--api", "v3"}, &stdout, &stderr, noEnv); code != exitUsage || !strings.Contains(stderr.String(), `--api "v3" is not v1, v2 or both`) {
+	if code := run(t.Context(), []string{"--api", "v3"}, &stdout, &stderr, noEnv); code != exitUsage || !strings.Contains(stderr.String(), `--api "v3": give v1, v2 or both`) {
 		t.Errorf("exit code %d: %s", code, stderr.String())
 	}
 }

@@ -460,7 +460,7 @@ func (f *exportFlags) resolve(ctx context.Context, p *process, def *definition.D
 		if err != nil {
 			return err
 		}
-		def.Extract.Search.Where[i].Column = from.ID
+		def.Extract.Search.Where[i].Column, def.Extract.Search.Where[i].Given = from.ID, c.Column
 	}
 	if err := repeated(def.Extract.Search.Where, given); err != nil {
 		return err
@@ -504,7 +504,7 @@ func columnsOf(ctx context.Context, def *definition.Definition, o pipelines.Opti
 	form := def.Forms[0]
 	p, err := client.Results(ctx, form, extract.ResultsQuery{Limit: 1, Headings: true, CustomLabels: def.Extract.CustomLabels})
 	if err != nil {
-		return nil, fmt.Errorf("form %s: its headings: %w", form, err)
+		return nil, fmt.Errorf("cannot read the headings of form %s: %w", form, err)
 	}
 	defer p.Release()
 	columns := transform.Infer(form, []*page.Page{p}, def.Names)

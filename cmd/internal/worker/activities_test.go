@@ -31,11 +31,11 @@ func TestBugHidesSecrets(t *testing.T) {
 	env := (&testsuite.WorkflowTestSuite{}).NewTestActivityEnvironment()
 	env.RegisterActivity(a)
 	_, err := env.ExecuteActivity(a.List, PipelineInput{Source: Source{Path: "feedback.yaml"}})
-	if err == nil || !strings.Contains(err.Error(), "a bug: met ") {
+	if err == nil || !strings.Contains(err.Error(), "a bug in formetl: met ") {
 		t.Fatalf("the error is %v", err)
 	}
 	for _, text := range []string{err.Error(), log.String()} {
-		if strings.Contains(text, key) || strings.Contains(text, password) || !strings.Contains(text, "a bug: met ") {
+		if strings.Contains(text, key) || strings.Contains(text, password) || !strings.Contains(text, "a bug in formetl: met ") {
 			t.Errorf("told: %s", text)
 		}
 	}
