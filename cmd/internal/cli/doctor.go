@@ -27,8 +27,8 @@ With at most twelve requests it also tests, on the first form, whether the servi
 behaves as its specification says: order and bounds of ids, bounds of dates, counts,
 sorting by changes, headings and full pages. It prints a table of the answers. The
 table contains nothing from the results, so you can show it to others. If the service
-does not do something that a run needs, doctor ends with 65. A form with few results
-does not show much.
+does not do something that a run needs, doctor ends with 65. With few results in the
+form, most of these tests cannot tell.
 
 It also sends Get Forms, and one count for each of up to three forms that are not
 listed. All requests count against the budget. At each output it writes small objects

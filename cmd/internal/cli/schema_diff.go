@@ -87,8 +87,10 @@ func schemaDiff(ctx context.Context, p *process, set *pflag.FlagSet, files []str
 		return err
 	}
 	if breaking > 0 {
-		return &console.CodeError{Code: console.ExitData, Err: fmt.Errorf("%d of %s would break later runs, or programs that read the outputs; fix the schema, restore the form, or write the new columns to another path (or replace the old ones with --full)",
-			breaking, console.Plural(changes, "change"))}
+		return &definition.Fault{
+			Code: console.ExitData, Text: fmt.Sprintf("%d of %s would break later runs, or programs that read the outputs", breaking, console.Plural(changes, "change")),
+			Cure: "fix the schema, restore the form, or write the new columns to another path (or replace the old ones with run --full)",
+		}
 	}
 	return nil
 }
