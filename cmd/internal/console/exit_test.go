@@ -235,7 +235,6 @@ func TestHint(t *testing.T) {
 		{unreadable(transport.FaultWrong), "run", "", "look at what the message names, and fix the schema or the data; then run the same command again"},
 		{&definition.Fault{Code: ExitNoInput}, "run", "", "check the names of the account and the form; `formetl forms` lists an account's forms"},
 		{&load.Error{Kind: load.ErrUnusable, Err: errors.New("x")}, "run", "", "fix the path that the message names, or choose another; then run the same command again"},
-		{&load.Error{Kind: load.ErrUnusable, Err: errors.New("x"), Hint: "add --force"}, "export", "", ""},
 		{&load.Error{Kind: load.ErrFailed, Err: errors.New("x")}, "run", "kept for the next run: 7 results", "check the disk or the storage that the message names; then run the same command again (kept for the next run: 7 results)"},
 		{service(transport.CodeUnexpected, 500), "run", "", "check whether the service works; then run the same command again"},
 		{&transport.Error{Code: ExitUnavailable, Remedy: "look", Err: &transport.NetworkError{}}, "copy", "", "look"},
