@@ -295,7 +295,7 @@ func (d *DefinitionFlags) Variables() (map[string]string, error) {
 		case !ok || name == "":
 			return nil, fmt.Errorf("--var %q: give NAME=VALUE, such as --var stage=test", given)
 		case strings.TrimSpace(value) == "": // refused, as an empty variable of the environment
-			return nil, fmt.Errorf("--var %s: the value is empty; give --var %s=VALUE, or leave it out to use the default under vars:", name, name)
+			return nil, fmt.Errorf("--var %s: the value is empty; give --var %s=VALUE, or leave it out to use the default under vars", name, name)
 		case twice:
 			return nil, fmt.Errorf("--var %s was given twice: give it once", name)
 		}
