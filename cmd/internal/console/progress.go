@@ -173,7 +173,7 @@ func (p *Progress) line(began, now time.Time) string {
 	}
 	switch {
 	case now.Before(p.until):
-		return strings.Join(append(parts, fmt.Sprintf("waits %s for the budget", p.until.Sub(now).Round(time.Second))), ", ") + bar
+		return strings.Join(append(parts, fmt.Sprintf("waiting %s for the request budget", p.until.Sub(now).Round(time.Second))), ", ") + bar
 	case remaining > 0 && sum.Rows > 0:
 		left := float64(now.Sub(began)) * float64(remaining) / float64(sum.Rows)
 		parts = append(parts, time.Duration(left).Round(time.Second).String()+" left")
