@@ -54,6 +54,7 @@ const otherGeneration = "to ask by API v1, give --api v1, or in a definition wri
 // cannotSearch returns the error for a criterion that API v2 cannot express. why also says
 // what to do.
 func cannotSearch(c extract.Criterion, why string) error {
+	c.Column = cmp.Or(c.Given, c.Column)
 	return &transport.Error{Code: 78, Problem: fmt.Sprintf("%s cannot search %s: %s", generation, c, why), Remedy: otherGeneration}
 }
 
