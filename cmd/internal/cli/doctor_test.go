@@ -180,7 +180,7 @@ func folderFaults() []fault {
 			data, err = m.Encode()
 			p.must(err)
 			p.must(os.WriteFile(file, data, 0o600))
-		}, "disk", "", upkeep.Failed, console.ExitIO, "free space"},
+		}, "disk", "", upkeep.Failed, console.ExitIO, "make space"},
 	}
 }
 
