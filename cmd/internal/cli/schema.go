@@ -71,7 +71,7 @@ file show each column's label and why its type was chosen; they contain no value
 --force replaces a file that already exists, including everything you edited in it.
 To see how a schema file and the form differ, use formetl schema diff.`,
 		Example: `  formetl schema infer --base-url https://fs1.example.com --account acme --form form1 -o form1.schema.yaml
-  formetl schema infer feedback.yaml -o feedback.schema.yaml
+  formetl schema infer feedback.yaml -o feedback.columns.yaml
   formetl schema infer --form form1 --names id --from 2026-01-01 --sample 5000
   formetl schema infer --form form1 --pii -o form1.schema.yaml --force`,
 		Args: console.OptionalDefinition,

@@ -36,7 +36,7 @@ func schemaDDLCommand(p *process) *cobra.Command {
 definition and DuckDB it prints a view over the files that runs write, so you need not
 load them. Names are quoted and keep their spelling. You can run the SQL more than once.
 It sends requests only for columns that neither a schema nor an earlier run knows.`,
-		Example: `  formetl schema ddl feedback.schema.yaml --dialect postgres
+		Example: `  formetl schema ddl feedback.columns.yaml --dialect postgres
   formetl schema ddl feedback.yaml --dialect duckdb | duckdb lake.db
   formetl schema ddl feedback.yaml --dialect bigquery --table project.forms.feedback`,
 		Args: console.Arguments(1, 1, "one schema file or definition, such as feedback.yaml"),

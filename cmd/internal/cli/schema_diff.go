@@ -36,7 +36,7 @@ with its live forms. For a definition it takes its schema, or without one the co
 of its last run. For a live form it reads the headings and a sample of the results,
 which takes a few requests. It ends with 65 if a change breaks programs that read the
 outputs, or later runs.`,
-		Example: `  formetl schema diff old.schema.yaml new.schema.yaml
+		Example: `  formetl schema diff old.columns.yaml new.columns.yaml
   formetl schema diff form1.schema.yaml --form form1 --base-url https://fs1.example.com --account acme
   formetl schema diff feedback.yaml --json`,
 		Args: console.Arguments(1, 2, "two schema files, or one schema file with --form, or a definition"),

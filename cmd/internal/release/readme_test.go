@@ -120,7 +120,7 @@ func TestReadmeCommands(t *testing.T) {
 	if ran < 8 {
 		t.Errorf("only %d commands were found in the README", ran)
 	}
-	for _, file := range []string{"form1.csv", "out/feedback/_manifest.json", "lake/feedback/_manifest.json", "demo/feedback.csv", "feedback.schema.yaml"} {
+	for _, file := range []string{"form1.csv", "out/feedback/_manifest.json", "lake/feedback/_manifest.json", "demo/feedback.csv", "feedback.columns.yaml"} {
 		if _, err := os.Stat(file); err != nil {
 			t.Errorf("the README's commands did not make %s: %v", file, err)
 		}
