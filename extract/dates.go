@@ -58,8 +58,8 @@ func (r *Reader) ProveDates(ctx context.Context, id int64, one, other Window) er
 		}
 	}
 	return &BreachError{
-		Ignores: "the bounds of dates",
-		Proof:   fmt.Sprintf("result %d came in two windows that share no time, %s and %s", id, one, other),
+		Ignores: "the range of dates",
+		Proof:   fmt.Sprintf("result %d came in two windows that do not overlap, %s and %s", id, one, other),
 	}
 }
 

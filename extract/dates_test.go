@@ -37,7 +37,7 @@ func TestReaderProvesIgnoredDates(t *testing.T) {
 	form := formservice.Generate(formservice.GenerateOptions{Results: 300, Seed: 3, NoUndated: true})
 	form.Views = []formservice.View{{ID: "7", Columns: []string{"1"}}}
 	march := extracttest.Window("2025-03-01", "2025-04-01")
-	const breach, other = "the bounds of dates", "the lower bound of ids"
+	const breach, other = "the range of dates", "the lower limit of ids"
 	for _, tc := range []struct {
 		name    string
 		faults  formservice.Faults
@@ -134,8 +134,8 @@ func TestProofsOfDates(t *testing.T) {
 	}
 	_, c = serve(t, formservice.V1, "ignore-dates", numberedForm(1, 10))
 	err := extract.NewReader(c, "f", extract.ResultsQuery{}).ProveDates(t.Context(), 5, jan, extract.Window{From: feb.From})
-	const want = "the service breaks its specification: it ignores the bounds of dates (asked twice, result 5 came in two windows that share no time, " +
-		"2026-01-01 00:00:00/2026-02-01 00:00:00 and 2026-02-01 00:00:00/..); `formetl doctor` shows what it honours"
+	const want = "the service does not follow its specification: it ignores the range of dates (asked twice: result 5 came in two windows that do not overlap, " +
+		"2026-01-01 00:00:00/2026-02-01 00:00:00 and 2026-02-01 00:00:00/..)"
 	if err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}

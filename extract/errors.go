@@ -5,9 +5,9 @@ import (
 	"fmt"
 )
 
-// ErrNoCount means that the service's answers do not tell how many results match. Callers
+// ErrNoCount means that the service does not say how many results match. Callers
 // then read the results to find out. The error does not make the run fail.
-var ErrNoCount = errors.New("the service's answers do not tell how many results match")
+var ErrNoCount = errors.New("the service does not say how many results match")
 
 // BreachError reports that the service breaks its specification: it ignores a part of the
 // request, also when the request was sent once more.
@@ -18,7 +18,7 @@ type BreachError struct {
 
 // Error names what the service ignored, the proof, and the command that shows more.
 func (e *BreachError) Error() string {
-	return fmt.Sprintf("the service breaks its specification: it ignores %s (asked twice, %s); `formetl doctor` shows what it honours", e.Ignores, e.Proof)
+	return fmt.Sprintf("the service does not follow its specification: it ignores %s (asked twice: %s)", e.Ignores, e.Proof)
 }
 
 // ExitCode is 65: another run would find the service in breach again.
@@ -28,4 +28,4 @@ func (e *BreachError) ExitCode() int { return 65 }
 func (e *BreachError) Hint() string { return ShowDoctor }
 
 // ShowDoctor is the hint for an error where the service does not do what its specification says.
-const ShowDoctor = "send the table that `formetl doctor DEFINITION` prints to those who run the service; it holds no answers. `formetl init` writes a definition"
+const ShowDoctor = "run `formetl doctor DEFINITION` and send the table that it prints to the people who run the service; it contains no answers"

@@ -87,7 +87,7 @@ func ReadFeed(ctx context.Context, s Service, form string, of ResultsQuery, sinc
 				return nil, err
 			}
 			if most == leastFeedPage {
-				return nil, &FeedError{Problem: "the service cannot serve the list of changes, though it answers other requests", Sorts: true, Newest: feed.Newest()}
+				return nil, &FeedError{Problem: "the service cannot return the list of changes, but it answers other requests", Sorts: true, Newest: feed.Newest()}
 			}
 			most, tries = max(most/2, leastFeedPage), tries-1
 			continue
@@ -105,7 +105,7 @@ func ReadFeed(ctx context.Context, s Service, form string, of ResultsQuery, sinc
 		newest := feed.Newest()
 		since = func(time.Time) time.Time { return newest }
 	}
-	return nil, &FeedError{Problem: "the results changed while the feed of changes was read", Sorts: true, Newest: feed.Newest()}
+	return nil, &FeedError{Problem: "results kept changing while the list of changes was read", Sorts: true, Newest: feed.Newest()}
 }
 
 // errShifted means that a page of the feed does not continue the page before.
@@ -127,7 +127,7 @@ func readFeedOnce(ctx context.Context, s Service, form string, of ResultsQuery, 
 		case len(rows) <= 2:
 			of.Limit, of.Page = len(rows), 2 // an empty second page ends the list
 		default:
-			return nil, false, pages, &FeedError{Problem: fmt.Sprintf("the list of changes comes in pages of %d", size), Sorts: true, Newest: rows[0].At}
+			return nil, false, pages, &FeedError{Problem: fmt.Sprintf("the service returns only %d changes on a page", size), Sorts: true, Newest: rows[0].At}
 		}
 		got, ownProof, err := feedPage(ctx, s, form, of)
 		if err != nil || pages == 1 && len(got) == 0 {
@@ -151,7 +151,7 @@ func readFeedOnce(ctx context.Context, s Service, form string, of ResultsQuery, 
 		case len(fresh) == 0, rows[len(rows)-1].At.Before(floor):
 			return rows, proof, pages, nil
 		case len(got) == of.Limit && 2*len(got) > most && got[0].At.Equal(got[len(got)-1].At):
-			return nil, false, pages, &FeedError{Problem: "more than a page of results changed within one second", Sorts: true, Newest: newest}
+			return nil, false, pages, &FeedError{Problem: "more results changed within one second than fit on a page", Sorts: true, Newest: newest}
 		case pages == mostFeedPages:
 			return nil, false, pages, &FeedError{Problem: fmt.Sprintf("more than %d results changed", len(rows)), Sorts: true, Newest: newest}
 		}
@@ -214,12 +214,12 @@ func feedPage(ctx context.Context, s Service, form string, q ResultsQuery) (rows
 		return nil, false, &FeedError{Problem: "the service refuses fs_sort=" + q.Sort}
 	}
 	if err != nil {
-		return nil, false, fmt.Errorf("what changed last: %w", err)
+		return nil, false, fmt.Errorf("ask for the latest changes: %w", err)
 	}
 	defer p.Release()
 	rows = ChangesOf(p)
 	if i := slices.IndexFunc(rows, func(c Change) bool { return c.At.IsZero() }); i >= 0 {
-		return nil, false, &FeedError{Problem: fmt.Sprintf("result %d carries no %s in a known form", rows[i].ID, UpdateMeta)}
+		return nil, false, &FeedError{Problem: fmt.Sprintf("result %d has no readable %s", rows[i].ID, UpdateMeta)}
 	}
 	if !slices.IsSortedFunc(rows, func(a, b Change) int {
 		if q.Descending {
@@ -303,7 +303,7 @@ func falls[T cmp.Ordered](list []T) bool {
 func OldestChange(ctx context.Context, s Service, form string) (Change, error) {
 	rows, _, err := feedPage(ctx, s, form, ResultsQuery{Sort: UpdateMeta, Limit: 1})
 	if transport.TooHeavy(err) && servesOne(ctx, s, form) == nil {
-		return Change{}, &FeedError{Problem: "the service cannot serve the result that changed first"}
+		return Change{}, &FeedError{Problem: "the service cannot return the result that changed first"}
 	}
 	if err != nil || len(rows) == 0 {
 		return Change{}, err
@@ -333,7 +333,7 @@ func FindWitness(ctx context.Context, s Service, form string) (string, error) {
 		p, err := s.Results(ctx, form, q)
 		for transport.TooHeavy(err) && q.Limit > leastFeedPage {
 			if err := servesOne(ctx, s, form); err != nil {
-				return "", fmt.Errorf("whether the service sorts: %w", err)
+				return "", fmt.Errorf("check whether the service sorts: %w", err)
 			}
 			q.Limit /= 2
 			p, err = s.Results(ctx, form, q)
@@ -345,7 +345,7 @@ func FindWitness(ctx context.Context, s Service, form string) (string, error) {
 			continue
 		}
 		if err != nil {
-			return "", fmt.Errorf("whether the service sorts: %w", err)
+			return "", fmt.Errorf("check whether the service sorts: %w", err)
 		}
 		proof := sortedBy(p, column)
 		p.Release()

@@ -172,16 +172,16 @@ func TestFeedOfOtherServices(t *testing.T) {
 		{"cut-pages=30", 500, 300, ""},
 		{"cut-pages=7", 500, 60, ""},
 		{"cut-pages=7", 40, 40, ""},
-		{"cut-pages=4", 500, 40, "in pages of 4"},
-		{"cut-pages=3", 500, 40, "in pages of 3"},
-		{"cut-pages=2", 500, 40, "changed while"},
-		{"cut-pages=1", 500, 40, "changed while"},
+		{"cut-pages=4", 500, 40, "only 4 changes on a page"},
+		{"cut-pages=3", 500, 40, "only 3 changes on a page"},
+		{"cut-pages=2", 500, 40, "kept changing while"},
+		{"cut-pages=1", 500, 40, "kept changing while"},
 		{"cut-pages=2", 2, 2, ""},
 		{"cut-pages=3", 3, 3, ""},
 		{"page-cap=37", 500, 300, ""},
 		{"page-504=50", 500, 300, ""},
 		{"page-504=10", 500, 40, ""},
-		{"page-504=6", 500, 40, "cannot serve the list of changes"},
+		{"page-504=6", 500, 40, "cannot return the list of changes"},
 	} {
 		for _, generation := range generations {
 			t.Run(fmt.Sprint(tc.faults, " ", tc.edits, " of ", tc.results, " ", generation), func(t *testing.T) {
@@ -226,7 +226,7 @@ func TestFeedWithOneUnserved(t *testing.T) {
 		w.service.API = formservice.Both
 		c := extracttest.ServeBy(t, generation, unserved(w.service, 390, tooHeavy["504"]), func(cfg *transport.Config) { cfg.Retries = 2 })
 		_, err := extract.ReadFeed(t.Context(), c, "form1", extract.ResultsQuery{}, func(newest time.Time) time.Time { return newest.Add(-time.Hour) })
-		if failed, ok := errors.AsType[*extract.FeedError](err); !ok || !failed.Sorts || !strings.Contains(failed.Problem, "cannot serve") {
+		if failed, ok := errors.AsType[*extract.FeedError](err); !ok || !failed.Sorts || !strings.Contains(failed.Problem, "cannot return") {
 			t.Errorf("%s: %v", generation, err)
 		}
 		c = extracttest.ServeBy(t, generation, unserved(w.service, 1, tooHeavy["504"]), func(cfg *transport.Config) { cfg.Retries = 2 })
@@ -317,8 +317,8 @@ func TestFeedOfNoUse(t *testing.T) {
 	}{
 		{"the order is ignored", "ignore-sort", func(w *feedWorld) { w.edit(t, 2950) }, "does not sort", false},
 		{"the direction is ignored", "ignore-direction", func(w *feedWorld) {}, "ignores fs_sort", false},
-		{"a result lacks the meta", "lack-update=5", func(w *feedWorld) {}, "carries no date_update in a known form", false},
-		{"all results lack it", "lack-update=1", func(w *feedWorld) {}, "carries no date_update in a known form", false},
+		{"a result lacks the meta", "lack-update=5", func(w *feedWorld) {}, "has no readable date_update", false},
+		{"all results lack it", "lack-update=1", func(w *feedWorld) {}, "has no readable date_update", false},
 		{"one second fills a page", "", func(w *feedWorld) {
 			w.step = 0
 			for id := range int64(150) {
@@ -346,7 +346,7 @@ func TestFeedOfNoUse(t *testing.T) {
 				w.Delete(id)
 				id--
 			}
-		}, "changed while", true},
+		}, "kept changing while", true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newFeedWorld(t, 3000)

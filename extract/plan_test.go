@@ -375,7 +375,7 @@ func TestPlanFixed(t *testing.T) {
 	}
 	ignoring := func(context.Context, extract.Window) (int64, error) { return 450, nil }
 	_, err := extract.NewPlan(t.Context(), extract.Range{Window: extract.Window{To: w.To}, Period: extract.Period{Seconds: 900}}, ignoring)
-	if e, ok := errors.AsType[*extract.BreachError](err); !ok || e.Ignores != "the bounds of dates" {
+	if e, ok := errors.AsType[*extract.BreachError](err); !ok || e.Ignores != "the range of dates" {
 		t.Errorf("a service that ignores dates: %v", err)
 	}
 }

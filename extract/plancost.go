@@ -60,11 +60,11 @@ func (p *Plan) partitions() (n int64) {
 	return n
 }
 
-const fewerRequests = "read a shorter range, or raise max_requests (of source.requests, export: --max-requests)"
+const fewerRequests = "read a shorter range, or raise max_requests (in the definition under source.requests; --max-requests of export)"
 
 // costly returns the error of a plan that needs more requests than are allowed.
-func costly(problem string) error {
-	return &transport.Error{Code: 78, Problem: problem, Remedy: "shorten the range, or raise `max_requests`; then run the same command again"}
+func costly(problem, remedy string) error {
+	return &transport.Error{Code: 78, Problem: problem, Remedy: remedy}
 }
 
 // TooCostly returns an error if the plan, with its counts, needs more than most requests.
@@ -74,12 +74,12 @@ func (p *Plan) TooCostly(most int64) error {
 	if most == 0 || needed <= most {
 		return nil
 	}
-	results, remedy := "results that were not counted", fewerRequests
+	results, remedy := "an unknown number of results", fewerRequests
 	if p.Total != Unknown {
 		results = fmt.Sprintf("%d results", p.Total)
 	}
 	if !p.Range.Period.Auto() {
-		remedy = "set window: auto, " + remedy
+		remedy = "set extract.window: auto, " + remedy
 	}
-	return costly(fmt.Sprintf("the plan needs at least %d requests for %s (window: %s, windows: %d), and max_requests is %d; nothing was read: %s", needed, results, p.Range.Period, len(p.Windows), most, remedy))
+	return costly(fmt.Sprintf("the plan needs at least %d requests for %s (window: %s, windows: %d), but max_requests is %d; nothing was read", needed, results, p.Range.Period, len(p.Windows), most), remedy)
 }

@@ -217,9 +217,9 @@ func breachOf(p *page.Page, asked IDRange) error {
 		id := p.ID(i)
 		switch {
 		case id < asked.Min:
-			return &BreachError{Ignores: "the lower bound of ids", Proof: fmt.Sprintf("result %d came where those from %d on were asked for", id, asked.Min)}
+			return &BreachError{Ignores: "the lower limit of ids", Proof: fmt.Sprintf("result %d came, but ids from %d on were requested", id, asked.Min)}
 		case asked.Max != 0 && id > asked.Max:
-			return &BreachError{Ignores: "the upper bound of ids", Proof: fmt.Sprintf("result %d came where those up to %d were asked for", id, asked.Max)}
+			return &BreachError{Ignores: "the upper limit of ids", Proof: fmt.Sprintf("result %d came, but ids up to %d were requested", id, asked.Max)}
 		case id == last:
 			return &BreachError{Ignores: "the ascending order of ids", Proof: fmt.Sprintf("result %d came twice on a page", id)}
 		case id < last:
@@ -260,13 +260,13 @@ func (r *Reader) serve(ctx context.Context, q ResultsQuery) (p *page.Page, limit
 		if limit == 1 {
 			behind := "the first result"
 			if q.IDs.Min > 1 {
-				behind = fmt.Sprintf("the result that follows id %d", q.IDs.Min-1)
+				behind = fmt.Sprintf("the result after id %d", q.IDs.Min-1)
 			}
-			return nil, limit, &transport.Error{Code: 69, Problem: "the service cannot serve " + behind + ", though it answers other requests", Err: err}
+			return nil, limit, &transport.Error{Code: 69, Problem: "the service cannot return " + behind + ", but it answers other requests", Err: err}
 		}
 		r.good.Store(0)
 		if r.limit.CompareAndSwap(int64(limit), int64(limit/2)) && !r.noticed.Swap(true) && r.Notice != nil {
-			r.Notice(fmt.Sprintf("the service cannot serve pages of %d results: fewer are asked for", limit))
+			r.Notice(fmt.Sprintf("the service cannot return %d results at once; asking for fewer", limit))
 		}
 	}
 }

@@ -160,7 +160,7 @@ func TestReaderOfLawfulServices(t *testing.T) {
 // TestReaderNamesWhatIsIgnored of a service that breaks its specification. It asks for the
 // page once more and gives no page that is not in order.
 func TestReaderNamesWhatIsIgnored(t *testing.T) {
-	const lower, upper, order = "the lower bound of ids", "the upper bound of ids", "the ascending order of ids"
+	const lower, upper, order = "the lower limit of ids", "the upper limit of ids", "the ascending order of ids"
 	for _, tc := range []struct {
 		faults  string
 		ids     extract.IDRange
@@ -168,9 +168,9 @@ func TestReaderNamesWhatIsIgnored(t *testing.T) {
 		proof   string // for pages of 100; API v2 may find another one
 		pages   int    // that come first
 	}{
-		{"ignore-min-id", extract.IDRange{}, lower, "result 1 came where those from 101 on were asked for", 1},
-		{"ignore-min-id", extract.IDRange{Min: 50}, lower, "result 1 came where those from 50 on were asked for", 0},
-		{"ignore-max-id", extract.IDRange{Min: 7, Max: 30}, upper, "result 31 came where those up to 30 were asked for", 0},
+		{"ignore-min-id", extract.IDRange{}, lower, "result 1 came, but ids from 101 on were requested", 1},
+		{"ignore-min-id", extract.IDRange{Min: 50}, lower, "result 1 came, but ids from 50 on were requested", 0},
+		{"ignore-max-id", extract.IDRange{Min: 7, Max: 30}, upper, "result 31 came, but ids up to 30 were requested", 0},
 		{"ignore-min-id,ignore-max-id", extract.IDRange{}, lower, "", 1},
 		{"ignore-direction", extract.IDRange{}, order, "result 1099 came after result 1100", 0},
 		{"ignore-direction,page-cap=50", extract.IDRange{}, order, "result 1099 came after result 1100", 0},
@@ -190,7 +190,7 @@ func TestReaderNamesWhatIsIgnored(t *testing.T) {
 				if generation == formservice.V1 && tc.proof != "" && breach.Proof != tc.proof {
 					t.Errorf("%s, want %s", breach.Proof, tc.proof)
 				}
-				want := fmt.Sprintf("page %d: the service breaks its specification: it ignores %s (asked twice, %s); `formetl doctor` shows what it honours", tc.pages+1, tc.ignores, breach.Proof)
+				want := fmt.Sprintf("page %d: the service does not follow its specification: it ignores %s (asked twice: %s)", tc.pages+1, tc.ignores, breach.Proof)
 				if err.Error() != want {
 					t.Errorf("%v, want %s", err, want)
 				}
@@ -490,7 +490,7 @@ func TestReaderOfTheTail(t *testing.T) {
 	server.Reset()
 	c = extracttest.Serve(t, unserved(server, 350, tooHeavy["504"]), nil)
 	got, err = readWindow(t, extract.NewReader(c, "f", extract.ResultsQuery{}), extract.Window{}, extract.IDRange{}, extract.Unknown)
-	if _ = extracttest.MustAs[*transport.Error](t, err); !strings.Contains(err.Error(), "follows id 349,") || len(got) != 349 {
+	if _ = extracttest.MustAs[*transport.Error](t, err); !strings.Contains(err.Error(), "after id 349,") || len(got) != 349 {
 		t.Errorf("%d came, %v", len(got), err)
 	}
 }
@@ -746,11 +746,11 @@ func TestReaderNamesTheUnserved(t *testing.T) {
 					c := extracttest.ServeBy(t, generation, unserved(server, id, fails), func(cfg *transport.Config) { cfg.Retries = 2 })
 					got, err := readWindow(t, extract.NewReader(c, "f", extract.ResultsQuery{}), extract.Window{}, extract.IDRange{}, 800)
 					_ = extracttest.MustAs[*transport.Error](t, err)
-					behind := fmt.Sprintf("the result that follows id %d", id-1)
+					behind := fmt.Sprintf("the result after id %d", id-1)
 					if id == 11 {
 						behind = "the first result"
 					}
-					if transport.Temporary(err) || !strings.Contains(err.Error(), "cannot serve "+behind+", though it answers other requests") {
+					if transport.Temporary(err) || !strings.Contains(err.Error(), "cannot return "+behind+", but it answers other requests") {
 						t.Error(err)
 					}
 					if want := sequence(11, id-11); !slices.Equal(got, want) {

@@ -50,12 +50,12 @@ func (s *Scanner) Fail(offset int, problem string) error {
 
 // Truncated returns the error for an answer that ends too early.
 func (s *Scanner) Truncated() error {
-	return s.Problem(transport.FaultCut, len(s.Buf), "it is truncated: it ends too early")
+	return s.Problem(transport.FaultCut, len(s.Buf), "it is truncated")
 }
 
 // TooMany returns the error for an answer that holds more of something than the bound most.
 func (s *Scanner) TooMany(offset int, what string, most int) error {
-	return s.Problem(transport.FaultBeyond, offset, fmt.Sprintf("more %s than the bound of %d", what, most))
+	return s.Problem(transport.FaultBeyond, offset, fmt.Sprintf("it has more %s than the limit of %d", what, most))
 }
 
 // Deeper returns an error if an answer with open elements or values may not nest deeper at offset.
@@ -63,7 +63,7 @@ func (s *Scanner) Deeper(open, offset int) error {
 	if open < page.MaxDepth {
 		return nil
 	}
-	return s.Problem(transport.FaultBeyond, offset, "it is nested deeper than the bound")
+	return s.Problem(transport.FaultBeyond, offset, "it is nested too deeply")
 }
 
 // NoteWrong records that a well-formed answer has wrong content. Reading goes on, because an
@@ -82,7 +82,7 @@ func (s *Scanner) Wrong() error { return s.wrong }
 func (s *Scanner) ResultID(text []byte, offset int) int64 {
 	id, err := strconv.ParseUint(string(bytes.Trim(text, page.Blanks)), 10, 63)
 	if err != nil {
-		s.NoteWrong(offset, "a result whose id is not a number from 0 to 9223372036854775807")
+		s.NoteWrong(offset, "a result's id is not a number from 0 to 9223372036854775807")
 	}
 	return int64(id) //nolint:gosec // of 63 bits
 }
@@ -93,7 +93,7 @@ func Content(text []byte, format, begins string) ([]byte, error) {
 	opens := func(c byte) bool { return strings.IndexByte(begins, c) >= 0 }
 	if bytes.HasPrefix(text, []byte("\xff\xfe")) || bytes.HasPrefix(text, []byte("\xfe\xff")) ||
 		len(text) > 1 && (text[0] == 0 && opens(text[1]) || text[1] == 0 && opens(text[0])) {
-		return nil, &transport.AnswerError{Offset: 0, Problem: "it is encoded as UTF-16, which is not read", Fault: transport.FaultBeyond}
+		return nil, &transport.AnswerError{Offset: 0, Problem: "it is in UTF-16, which formetl does not read", Fault: transport.FaultBeyond}
 	}
 	content := bytes.TrimLeft(bytes.TrimPrefix(text, []byte(page.Mark)), page.Blanks)
 	if len(content) == 0 {

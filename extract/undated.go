@@ -35,7 +35,7 @@ type UndatedRange struct {
 func UndatedRanges(ctx context.Context, s Service, form string, total, undated int64) (found []UndatedRange, n int64, err error) {
 	defer func() {
 		if err != nil {
-			err = fmt.Errorf("looking for results without a date: %w", err)
+			err = fmt.Errorf("look for results without a date: %w", err)
 		}
 	}()
 	if undated == 0 {

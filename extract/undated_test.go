@@ -153,9 +153,9 @@ func TestUndatedOfOtherServices(t *testing.T) {
 		{"busy=0.1", ""},
 		{"page-504=40", ""},
 		{"ignore-direction", "order"},
-		{"ignore-min-id", "lower bound"},
+		{"ignore-min-id", "lower limit"},
 		{"ignore-max-id", ""}, // the counts show it, so no upper bound is asked for
-		{"ignore-min-id,ignore-max-id", "lower bound"},
+		{"ignore-min-id,ignore-max-id", "lower limit"},
 	} {
 		form := datedForm(t, 3000, 100_500, 105_000)
 		dated, want := isDated(form)

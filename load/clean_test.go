@@ -125,7 +125,7 @@ func TestCleanLeavesTheLiving(t *testing.T) {
 		t.Errorf("removed those of %q, kept %v", got, cleaned.Kept)
 	}
 	for _, k := range cleaned.Kept {
-		if k.Run != "alive" || k.Why != "run alive is alive" {
+		if k.Run != "alive" || k.Why != "run alive is still running" {
 			t.Errorf("kept %+v", k)
 		}
 	}

@@ -43,11 +43,11 @@ type CommitError struct {
 
 // Error names the step that failed, the cause, and what happens next.
 func (e *CommitError) Error() string {
-	next := "nothing of it is visible; run again"
+	next := "nothing was published; run the same command again"
 	if e.Recorded {
-		next = "it is recorded, and the next run finishes it"
+		next = "the next run finishes it"
 	}
-	return fmt.Sprintf("the commit of run %s stopped at its step %q: %v; %s", e.RunID, e.Step, e.Err, next)
+	return fmt.Sprintf("the commit of run %s failed at step %q: %v; %s", e.RunID, e.Step, e.Err, next)
 }
 
 // Unwrap returns the cause of the failed commit.
@@ -158,7 +158,7 @@ func (c Commit) Record(ctx context.Context, d Destination) (publish func(context
 func (c *Commit) check() error {
 	m := c.Manifest
 	if m.RunID != c.RunID {
-		return fmt.Errorf("the manifest is of run %q", m.RunID)
+		return fmt.Errorf("the manifest is from run %q", m.RunID)
 	}
 	if m.Parts == nil {
 		m.Parts = []Part{} // as in the manifest of an empty dataset
@@ -168,7 +168,7 @@ func (c *Commit) check() error {
 	}
 	ofFiles, ofDatasets := c.Alone || c.Letters != nil, len(c.Remove)+len(c.Beside) > 0
 	if c.File == "" && ofFiles || c.File != "" && (ofDatasets || len(c.New) != 1) {
-		return errors.New("it mixes what commits of files and of datasets do")
+		return errors.New("it mixes a commit of a file and one of a dataset")
 	}
 	listed := make(map[string]Part, len(m.Parts))
 	for _, p := range m.Parts {
@@ -176,24 +176,24 @@ func (c *Commit) check() error {
 	}
 	for _, p := range c.New {
 		if part, ok := listed[p.Name]; !ok || part.SHA256 != p.SHA256 || part.Bytes != p.Bytes {
-			return fmt.Errorf("the manifest does not list %q as it was prepared", p.Name)
+			return fmt.Errorf("the manifest does not list %q, or with another size or checksum", p.Name)
 		}
 		if p.Replace != (c.File != "") || c.File != "" && p.Name != c.File {
-			return fmt.Errorf("%q is not what this commit writes", p.Name)
+			return fmt.Errorf("this commit does not write %q", p.Name)
 		}
 	}
 	names := m.names()
 	for _, name := range c.Remove {
 		if strayKind(name) == "" {
-			return fmt.Errorf("it removes %q, which no dataset has", name)
+			return fmt.Errorf("it removes %q, which is not a file of a dataset", name)
 		}
 		if names[name] {
-			return fmt.Errorf("the manifest names %s, which the commit removes", name)
+			return fmt.Errorf("the manifest lists %s, but the commit removes it", name)
 		}
 	}
 	for _, o := range c.Beside {
 		if !names[o.Name] {
-			return fmt.Errorf("the manifest lists no part that has %s beside it", o.Name)
+			return fmt.Errorf("the manifest lists no part that %s belongs to", o.Name)
 		}
 	}
 	return nil

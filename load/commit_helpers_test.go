@@ -201,7 +201,7 @@ func (s shop) holds(run string, content days) {
 	m, _, err := load.ReadManifest(s.t.Context(), s.d, load.ManifestName)
 	s.must(err)
 	if m.RunID != run {
-		s.t.Fatalf("the manifest is of run %s, want %s", m.RunID, run)
+		s.t.Fatalf("the manifest is from run %s, want %s", m.RunID, run)
 	}
 	mark, _, err := s.d.Get(s.t.Context(), load.SuccessName)
 	s.must(err)

@@ -225,20 +225,20 @@ func TestCommitChecksItself(t *testing.T) {
 		change func(*load.Commit)
 		want   string
 	}{
-		{"another run's manifest", func(c *load.Commit) { c.Manifest.RunID = "other" }, `the manifest is of run "other"`},
+		{"another run's manifest", func(c *load.Commit) { c.Manifest.RunID = "other" }, `the manifest is from run "other"`},
 		{"a part that is not listed", func(c *load.Commit) { c.Manifest.Parts, c.Manifest.Rows = nil, 0 }, "does not list"},
 		{"another checksum", func(c *load.Commit) { c.New[0].SHA256 = strings.Repeat("0", 64) }, "does not list"},
 		{"another length", func(c *load.Commit) { c.New[0].Bytes++ }, "does not list"},
-		{"removes what it lists", func(c *load.Commit) { c.Remove = []string{c.New[0].Name} }, "which the commit removes"},
-		{"removes outside", func(c *load.Commit) { c.Remove = []string{"../x"} }, "which no dataset has"},
-		{"an id set of no part", func(c *load.Commit) { c.Beside[0].Name = load.IDsName(strings.Repeat("0", 64)) }, "lists no part that has"},
-		{"an id set of a name of its own", func(c *load.Commit) { c.Beside[0].Name = "_ids/1.ids" }, "lists no part that has"},
+		{"removes what it lists", func(c *load.Commit) { c.Remove = []string{c.New[0].Name} }, "but the commit removes it"},
+		{"removes outside", func(c *load.Commit) { c.Remove = []string{"../x"} }, "which is not a file of a dataset"},
+		{"an id set of no part", func(c *load.Commit) { c.Beside[0].Name = load.IDsName(strings.Repeat("0", 64)) }, "lists no part that"},
+		{"an id set of a name of its own", func(c *load.Commit) { c.Beside[0].Name = "_ids/1.ids" }, "lists no part that"},
 		{"an id set without content", func(c *load.Commit) {
 			c.Beside = c.Beside[:1]
 			c.Beside[0].Encode = func() ([]byte, error) { return nil, nil }
 		}, "is empty"},
-		{"removes the manifest", func(c *load.Commit) { c.Remove = []string{load.ManifestName} }, "which no dataset has"},
-		{"removes an id set outside", func(c *load.Commit) { c.Remove = []string{"_ids/../x.ids"} }, "which no dataset has"},
+		{"removes the manifest", func(c *load.Commit) { c.Remove = []string{load.ManifestName} }, "which is not a file of a dataset"},
+		{"removes an id set outside", func(c *load.Commit) { c.Remove = []string{"_ids/../x.ids"} }, "which is not a file of a dataset"},
 		{"rows do not add up", func(c *load.Commit) { c.Manifest.Rows++ }, "rows"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -261,8 +261,8 @@ func TestCommitChecksItself(t *testing.T) {
 
 func TestCommitErrorSaysWhatIsNext(t *testing.T) {
 	for recorded, want := range map[bool]string{
-		false: `the commit of run r stopped at its step "parts": cause; nothing of it is visible; run again`,
-		true:  `the commit of run r stopped at its step "parts": cause; it is recorded, and the next run finishes it`,
+		false: `the commit of run r failed at step "parts": cause; nothing was published; run the same command again`,
+		true:  `the commit of run r failed at step "parts": cause; the next run finishes it`,
 	} {
 		err := &load.CommitError{RunID: "r", Step: load.StepParts, Recorded: recorded, Err: fmt.Errorf("cause")}
 		if err.Error() != want {

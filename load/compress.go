@@ -41,7 +41,7 @@ func Compress(w io.Writer, codec string) (io.WriteCloser, error) {
 		z, _ := zstd.NewWriter(w, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest)) // these options are valid
 		return z, nil
 	}
-	return nil, fmt.Errorf("there is no compression %q for text: use %s, %s or %s", codec, CodecGzip, CodecZstd, CodecNone)
+	return nil, fmt.Errorf("unknown compression %q; use %s, %s or %s", codec, CodecGzip, CodecZstd, CodecNone)
 }
 
 // CompressionExtension returns the extension that a codec adds to a file's name, with the dot:

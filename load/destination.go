@@ -155,13 +155,13 @@ func NotThere(err error) bool {
 // Errors of a Store and of Commit.
 var (
 	// ErrNotExist means that the store has no object of the name.
-	ErrNotExist = errors.New("no such object")
+	ErrNotExist = errors.New("it does not exist")
 	// ErrConflict means that the object has other content or another version
 	// than the caller expects (exit 75).
-	ErrConflict error = passing("the object was changed by someone else")
+	ErrConflict error = passing("another program changed it meanwhile")
 	// ErrStagedGone means that the bytes of a prepared object are gone. The object must be staged
 	// again.
-	ErrStagedGone error = passing("the staged object is gone")
+	ErrStagedGone error = passing("the file that was prepared is gone")
 )
 
 // passing is an error that may be gone when the command is run again.

@@ -39,7 +39,7 @@ func CheckSchema(schema *arrow.Schema) error {
 	seen := make(map[string]bool, schema.NumFields())
 	for i, f := range schema.Fields() {
 		if seen[f.Name] {
-			return fmt.Errorf("column %d: the name %q is used twice: rename one", i, f.Name)
+			return fmt.Errorf("column %d: the name %q is used twice; rename one of them", i, f.Name)
 		}
 		seen[f.Name] = true
 	}

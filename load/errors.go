@@ -53,7 +53,7 @@ const (
 )
 
 // Error makes a Kind an error, for errors.Is; the text names its exit code.
-func (k Kind) Error() string { return fmt.Sprintf("an error that ends with %d", int(k)) }
+func (k Kind) Error() string { return fmt.Sprintf("an error with exit code %d", int(k)) }
 
 // Refusal says why a store or a database refused something. An Error wraps it. Its text holds no
 // password, no signature and no value.
@@ -84,8 +84,8 @@ func NotOrdinary(path string, info fs.FileInfo, link func() (string, error)) err
 		return nil
 	case mode&fs.ModeSymlink == 0:
 		return &Error{
-			Kind: ErrUnusable, Op: "write", Path: path, Err: errors.New("it is no ordinary file, and would be replaced by one"),
-			Hint: "name another file, or - for standard output",
+			Kind: ErrUnusable, Op: "write", Path: path, Err: errors.New("it is not an ordinary file, and would be replaced by one"),
+			Hint: "give another file, or - for standard output",
 		}
 	}
 	target, err := link()
@@ -94,7 +94,7 @@ func NotOrdinary(path string, info fs.FileInfo, link func() (string, error)) err
 	}
 	return &Error{
 		Kind: ErrUnusable, Op: "write", Path: path, Err: fmt.Errorf("it is a link to %s, and would be replaced by a file", target),
-		Hint: "name the file that it leads to, remove the link, or name - for standard output",
+		Hint: "give the file that the link leads to, remove the link, or give - for standard output",
 	}
 }
 
@@ -108,9 +108,9 @@ type HeldError struct {
 // Error names the run that holds the lease, since when, and on which host.
 func (e *HeldError) Error() string {
 	if e.RunID == "" {
-		return fmt.Sprintf("another run is writing to %s; try again when it has ended", e.Path)
+		return fmt.Sprintf("another run is writing to %s", e.Path)
 	}
-	return fmt.Sprintf("run %s of pipeline %s (process %d on %s) has been writing to %s since %s; try again when it has ended",
+	return fmt.Sprintf("run %s of pipeline %s (process %d on %s) has been writing to %s since %s",
 		e.RunID, e.Pipeline, e.PID, e.Host, e.Path, e.Since.Format(time.RFC3339))
 }
 

@@ -157,18 +157,18 @@ func needed(l Leftover, holders []ScopedHolder, records map[string]*Commit) stri
 		return slices.ContainsFunc(holders, func(h ScopedHolder) bool { return h.RunID == run })
 	}
 	if l.Run != "" && alive(l.Run) {
-		return fmt.Sprintf("run %s is alive", l.Run)
+		return fmt.Sprintf("run %s is still running", l.Run)
 	}
 	for _, c := range records {
 		if l.Run == c.RunID || l.Run == "" && slices.ContainsFunc(c.New, func(p Prepared) bool { return p.Name == l.Name }) {
-			return fmt.Sprintf("the commit of run %s is recorded, and the next run finishes it", c.RunID)
+			return fmt.Sprintf("run %s has to be finished; the next run does that", c.RunID)
 		}
 	}
 	switch {
 	case alive(""): // the id of a live run cannot be read, so any object may be that run's
-		return "a run is alive that gives no name"
+		return "a run whose id cannot be read is still running"
 	case l.Run == "" && len(holders) > 0:
-		return fmt.Sprintf("run %s is alive", holders[0].RunID)
+		return fmt.Sprintf("run %s is still running", holders[0].RunID)
 	}
 	return ""
 }
@@ -194,7 +194,7 @@ func (f *Found) compare(ctx context.Context, s Store, parts []Leftover, recorded
 		switch {
 		case names[l.Name]:
 		case l.Kind == UnlistedPart && !unlisted:
-			f.Kept = append(f.Kept, Kept{Leftover: l, Why: "no manifest lists it, and --unlisted removes it"})
+			f.Kept = append(f.Kept, Kept{Leftover: l, Why: "no manifest lists it; --unlisted removes it"})
 		case !bare:
 			f.Leftovers = append(f.Leftovers, l)
 		}

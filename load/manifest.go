@@ -233,7 +233,7 @@ type ManifestError struct {
 
 // Error says that the object is no manifest of formetl, and why.
 func (e *ManifestError) Error() string {
-	s := fmt.Sprintf("%s is not a manifest of formetl: %s", e.Name, e.Problem)
+	s := fmt.Sprintf("%s is damaged or not from formetl: %s", e.Name, e.Problem)
 	if e.Err != nil {
 		s += ": " + e.Err.Error()
 	}
@@ -248,7 +248,7 @@ func (e *ManifestError) ExitCode() int { return 73 }
 
 // Hint advises to replace the damaged manifest with --full, or to choose another path.
 func (e *ManifestError) Hint() string {
-	return "run with --full, which replaces the manifest; or choose another path, if it is not formetl's"
+	return "run with --full, which replaces it; if it is not from formetl, choose another path"
 }
 
 // partJSON is a Part as JSON holds it: its lowest and highest result id are null if it has no
@@ -289,7 +289,7 @@ func (p *Part) UnmarshalJSON(data []byte) error {
 	*p = Part{Path: j.Path, From: j.From, To: j.To, Rows: j.Rows, Rejected: j.Rejected, Bytes: j.Bytes, SHA256: j.SHA256, IDs: j.IDs, Letters: j.Letters, Undated: j.Undated, Unfetched: j.Unfetched}
 	if j.Rows > 0 {
 		if j.MinID == nil || j.MaxID == nil {
-			return fmt.Errorf("the part %q has rows and no ids", j.Path)
+			return fmt.Errorf("the part %q has rows but no ids", j.Path)
 		}
 		p.MinID, p.MaxID = *j.MinID, *j.MaxID
 	}

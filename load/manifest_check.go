@@ -28,7 +28,7 @@ func decodeOne(dec *json.Decoder, v any) error {
 		return err
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("something follows its end")
+		return errors.New("there is something after its end")
 	}
 	return nil
 }
@@ -37,9 +37,9 @@ func decodeOne(dec *json.Decoder, v any) error {
 func (m *Manifest) problem() string {
 	switch {
 	case m.Format == "":
-		return "it names no format"
+		return "it has no format"
 	case m.RunID == "":
-		return "it names no run"
+		return "it has no run id"
 	case m.Parts == nil:
 		return "it lists no parts"
 	}
@@ -56,7 +56,7 @@ func (m *Manifest) problem() string {
 		rows += p.Rows
 	}
 	if rows != m.Rows {
-		return fmt.Sprintf("its parts hold %d rows and it says %d", rows, m.Rows)
+		return fmt.Sprintf("its parts have %d rows, but it says %d", rows, m.Rows)
 	}
 	if problem := m.Changes.problem(); problem != "" {
 		return "its list of changes " + problem
@@ -66,26 +66,26 @@ func (m *Manifest) problem() string {
 
 func (p *Part) problem() string {
 	if err := CheckObjectName(p.Path); err != nil {
-		return "has a path that is refused: " + err.Error()
+		return "has a bad path: " + err.Error()
 	}
 	switch {
 	case p.Rows < 0 || p.Rejected < 0 || p.Bytes < 0:
 		return "has a negative size"
 	case p.Rows > 0 && p.MinID > p.MaxID:
-		return "has ids in disorder"
+		return "has a lowest id above the highest"
 	case !isSHA256(p.SHA256):
 		return "has no sha256"
 	case p.IDs != "" && !isSHA256(p.IDs):
-		return "has ids without a sha256"
+		return "has a bad sha256 of its ids"
 	case p.Letters != "" && !isSHA256(p.Letters):
-		return "has dead letters without a sha256"
+		return "has a bad sha256 of its dead letters"
 	case !p.From.IsZero() && !p.To.IsZero() && !p.From.Before(p.To.Time):
 		return "ends before it begins"
 	case p.Undated && (!p.From.IsZero() || !p.To.IsZero()):
-		return "is without a date and has a window"
+		return "has no date but has a window"
 	}
 	if key, err := ParsePartName(p.Path); err == nil && (key.Undated != p.Undated || !key.From.Equal(p.From.Time) || !key.To.Equal(p.To.Time)) {
-		return "has another window than its name says"
+		return "has a different window than its name says"
 	}
 	return ""
 }

@@ -189,14 +189,14 @@ func TestDecodeManifestRefuses(t *testing.T) {
 		{"empty", golden, "", "cannot be read"},
 		{"truncated", golden, golden[:len(golden)/2], "cannot be read"},
 		{"a list", golden, "[]", "cannot be read"},
-		{"something after it", golden, golden + "{}", "something follows its end"},
-		{"another program's", golden, `{"name": "app", "version": 1}`, "names no format"},
-		{"no format", `"format": "parquet"`, `"format": ""`, "names no format"},
-		{"no run", `"run_id": "20260201T000000Z-ab12"`, `"run_id": ""`, "names no run"},
+		{"something after it", golden, golden + "{}", "there is something after its end"},
+		{"another program's", golden, `{"name": "app", "version": 1}`, "has no format"},
+		{"no format", `"format": "parquet"`, `"format": ""`, "has no format"},
+		{"no run", `"run_id": "20260201T000000Z-ab12"`, `"run_id": ""`, "has no run id"},
 		{"parts are null", golden[strings.Index(golden, `"parts": [`):strings.Index(golden, `  "rows": 3`)], `"parts": null,`, "lists no parts"},
-		{"a path that leaves", "dt=2026-01-02/", "../", "refused"},
-		{"a path that is absolute", "dt=2026-01-02/", "/", "refused"},
-		{"a path in the control folder", "dt=2026-01-02/", ".formetl/", "refused"},
+		{"a path that leaves", "dt=2026-01-02/", "../", "bad path"},
+		{"a path that is absolute", "dt=2026-01-02/", "/", "bad path"},
+		{"a path in the control folder", "dt=2026-01-02/", ".formetl/", "bad path"},
 		{"a bad checksum", "e3b0c4", "E3B0C4", "has no sha256"},
 		{"a short checksum", "e3b0c4", "", "has no sha256"},
 		{"negative rows", `"rows": 0`, `"rows": -1`, "negative size"},
@@ -204,17 +204,17 @@ func TestDecodeManifestRefuses(t *testing.T) {
       "min_id"`, `"rejected": -1,
       "min_id"`, "negative size"},
 		{"negative bytes", `"bytes": 10,`, `"bytes": -10,`, "negative size"},
-		{"rows without ids", `"min_id": 5`, `"min_id": null`, "has rows and no ids"},
-		{"ids in disorder", `"min_id": 5`, `"min_id": 50`, "ids in disorder"},
-		{"rows that do not add up", `"rows": 3`, `"rows": 4`, "hold 3 rows and it says 4"},
+		{"rows without ids", `"min_id": 5`, `"min_id": null`, "has rows but no ids"},
+		{"a lowest id above the highest", `"min_id": 5`, `"min_id": 50`, "a lowest id above the highest"},
+		{"rows that do not add up", `"rows": 3`, `"rows": 4`, "have 3 rows, but it says 4"},
 		{"a date that is none", "2026-01-02 00:00:00", "2026-02-30 00:00:00", "is not a time"},
 		{"an instant", "2026-01-02 00:00:00", "2026-01-02T00:00:00Z", "is not a time"},
 		{"a number for a time", `"from": "2026-01-02 00:00:00"`, `"from": 7`, "cannot be read"},
 		{"a part that ends before it begins", `"from": "2026-01-02 00:00:00"`, `"from": "2027-01-02 00:00:00"`, "ends before"},
-		{"an undated part with a window", `"to": null`, `"to": "2026-01-02 00:00:00"`, "without a date and has a window"},
-		{"another window than the name's", `"to": "2026-01-02 00:00:00"`, `"to": "2026-01-02 12:00:00"`, "another window"},
-		{"undated no more", `"undated"`, `"undatedx"`, "another window"},
-		{"another method of changes", `"method": "changes"`, `"method": "guess"`, `names the method "guess"`},
+		{"an undated part with a window", `"to": null`, `"to": "2026-01-02 00:00:00"`, "no date but has a window"},
+		{"another window than the name's", `"to": "2026-01-02 00:00:00"`, `"to": "2026-01-02 12:00:00"`, "a different window"},
+		{"undated no more", `"undated"`, `"undatedx"`, "a different window"},
+		{"another method of changes", `"method": "changes"`, `"method": "guess"`, `has the unknown method "guess"`},
 		{"a moment of changes that is none", `"known_to": "2026-01-02 23:59:59"`, `"known_to": "yesterday"`, "is not a time"},
 		{"a change with a negative id", `"id": 9`, `"id": -9`, "negative id"},
 		{"a later result with a negative id", "12\n", "-12\n", "negative id"},
@@ -262,7 +262,7 @@ func TestReadManifest(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, _, err = load.ReadManifest(t.Context(), d, "x.csv.manifest.json")
-	if err == nil || !strings.HasPrefix(err.Error(), "x.csv.manifest.json is not a manifest of formetl: ") {
+	if err == nil || !strings.HasPrefix(err.Error(), "x.csv.manifest.json is damaged or not from formetl: ") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -61,7 +61,7 @@ const (
 // BadName is the error, an ErrConfig, of an object name that destinations refuse. The name could
 // lead out of the destination, lie in the control folder, or not be storable everywhere.
 func BadName(name, problem string) error {
-	return &Error{Kind: ErrConfig, Op: "use", Path: fmt.Sprintf("the name %q for an object of a destination", name), Err: errors.New(problem), Hint: "use a relative path of plain names separated by /"}
+	return &Error{Kind: ErrConfig, Op: "use", Path: fmt.Sprintf("the name %q", name), Err: errors.New(problem), Hint: "use a relative path of plain names, separated by /"}
 }
 
 // CheckName checks the name of an object. It must be relative, slash-separated
@@ -81,7 +81,7 @@ func CheckObjectName(name string) error {
 		return err
 	}
 	if name == ControlFolder || strings.HasPrefix(name, ControlFolder+"/") {
-		return BadName(name, ControlFolder+" is kept for formetl's own files")
+		return BadName(name, ControlFolder+" is reserved for formetl's own files")
 	}
 	return nil
 }
@@ -102,9 +102,9 @@ func CheckRun(run string) error {
 	case len(run) > maxElement:
 		problem = "a run's id is too long"
 	case !runShape.MatchString(run):
-		problem = "a run's id holds ASCII letters, digits, '-', '_' and '.', and begins with a letter or digit"
+		problem = "a run's id consists of ASCII letters, digits, '-', '_' and '.', and begins with a letter or digit"
 	case run == "lock" || slices.ContainsFunc(reserved, func(start string) bool { return strings.HasPrefix(run, start) }):
-		problem = "a run's id must not be a name that " + ControlFolder + " uses itself"
+		problem = "a run's id must not be a name that formetl uses in " + ControlFolder
 	default:
 		return nil
 	}
@@ -124,10 +124,10 @@ func nameProblem(name string) string {
 	}
 	for _, r := range name {
 		if r < 0x20 || r == 0x7f {
-			return "it holds a control character"
+			return "it contains a control character"
 		}
 		if r == '\\' {
-			return "it holds a backslash, which some systems take for a separator"
+			return "it contains a backslash, which separates folders on some systems"
 		}
 	}
 	for element := range strings.SplitSeq(name, "/") {

@@ -20,9 +20,9 @@ func TestCheckNameSaysWhy(t *testing.T) {
 		"./a":                     `its element "." could leave the destination`,
 		"a//b":                    "it has an empty element",
 		"a/":                      "it has an empty element",
-		`a\b`:                     "it holds a backslash",
-		"a\tb":                    "it holds a control character",
-		"a\x7f":                   "it holds a control character",
+		`a\b`:                     "it contains a backslash",
+		"a\tb":                    "it contains a control character",
+		"a\x7f":                   "it contains a control character",
 		"\xff":                    "it is not valid UTF-8",
 		strings.Repeat("a", 256):  "one of its elements is longer than 255 bytes",
 		strings.Repeat("a/", 520): "it is longer than 1024 bytes",
@@ -96,11 +96,11 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 	held := &load.HeldError{Path: "/out", Holder: load.Holder{
 		RunID: "r1", Pipeline: "feedback", Host: "box", PID: 7, Since: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
 	}}
-	const want = "run r1 of pipeline feedback (process 7 on box) has been writing to /out since 2026-01-02T03:04:05Z; try again when it has ended"
+	const want = "run r1 of pipeline feedback (process 7 on box) has been writing to /out since 2026-01-02T03:04:05Z"
 	if held.Error() != want {
 		t.Errorf("got %q, want %q", held, want)
 	}
-	if got := (&load.HeldError{Path: "/out"}).Error(); got != "another run is writing to /out; try again when it has ended" {
+	if got := (&load.HeldError{Path: "/out"}).Error(); got != "another run is writing to /out" {
 		t.Errorf("got %q", got)
 	}
 }

@@ -13,11 +13,11 @@ import (
 // elements of a list, of which a result may have any number.
 func PartIDs(ctx context.Context, s Store, p Part, exploded bool) (idset.Set, error) {
 	if p.IDs == "" {
-		return nil, fmt.Errorf("%w: there is none", idset.ErrDamaged)
+		return nil, fmt.Errorf("%w: it is missing", idset.ErrDamaged)
 	}
 	data, _, err := s.Get(ctx, IDsName(p.IDs))
 	if errors.Is(err, ErrNotExist) {
-		return nil, fmt.Errorf("%w: there is none", idset.ErrDamaged)
+		return nil, fmt.Errorf("%w: it is missing", idset.ErrDamaged)
 	}
 	if err != nil {
 		return nil, err
@@ -30,7 +30,7 @@ func PartIDs(ctx context.Context, s Store, p Part, exploded bool) (idset.Set, er
 		return nil, err
 	}
 	if n := int64(ids.Len()); n == 0 || n != p.Rows && !exploded || ids.Min() != p.MinID || ids.Max() != p.MaxID {
-		return nil, fmt.Errorf("%w: it is of another part", idset.ErrDamaged)
+		return nil, fmt.Errorf("%w: it belongs to another part", idset.ErrDamaged)
 	}
 	return ids, nil
 }

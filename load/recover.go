@@ -122,7 +122,7 @@ type RecordError struct {
 
 // Error names the record of the commit and what is wrong with it.
 func (e *RecordError) Error() string {
-	return fmt.Sprintf("cannot understand the record of a commit, %s: it is damaged, or another version wrote it: %v", e.Path, e.Err)
+	return fmt.Sprintf("cannot read the record of a commit, %s; it is damaged, or from another version of formetl: %v", e.Path, e.Err)
 }
 
 // Unwrap returns the cause, for example an error of the JSON.
@@ -131,8 +131,8 @@ func (e *RecordError) Unwrap() error { return e.Err }
 // ExitCode is 74: the disk or the store of the output is at fault.
 func (e *RecordError) ExitCode() int { return 74 }
 
-// Hint advises to run with --full, which takes the commit back.
-func (e *RecordError) Hint() string { return "run with --full, which takes the commit back" }
+// Hint advises to run with --full, which undoes that commit and reads everything again.
+func (e *RecordError) Hint() string { return "run with --full, which undoes that commit and reads everything again" }
 
 // readRecord reads and checks the record of a commit, which is nil if there is none. If
 // readRecord does not understand the whole record, the error has a hint for the user. The
@@ -148,7 +148,7 @@ func readRecord(ctx context.Context, s Store, name string) (*Commit, error) {
 	}
 	c, err := decodeRecord(data)
 	if err == nil && name != recordName(c.File) {
-		err = fmt.Errorf("it is the record of %q, which lies elsewhere", c.File)
+		err = fmt.Errorf("it is the record of %q, which is somewhere else", c.File)
 	}
 	if err != nil {
 		return nil, &RecordError{Path: where(s, name), Err: err}

@@ -53,7 +53,7 @@ func (w *WallTime) UnmarshalJSON(data []byte) error {
 	}
 	t, err := time.Parse(time.DateTime, *s)
 	if err != nil || t.Format(time.DateTime) != *s {
-		return fmt.Errorf("%q is not a time like \"2026-01-01 00:00:00\"", *s)
+		return fmt.Errorf("%q is not a time such as \"2026-01-01 00:00:00\"", *s)
 	}
 	*w = WallTime{t}
 	return nil

@@ -45,13 +45,13 @@ func (m *Manifest) ResetWatermark(to WallTime) (changed bool, err error) {
 	case to.Equal(before.Time):
 		return false, nil
 	case !to.IsZero() && (before.IsZero() || to.After(before.Time)):
-		known := "it has none"
+		known := "it has no watermark yet"
 		if !before.IsZero() {
 			known = "results were read up to " + before.String()
 		}
 		return false, &Error{
 			Kind: ErrUsage, Op: "set", Path: "the watermark of the dataset to " + to.String(), Hint: "give an earlier time, or none",
-			Err: errors.New(known + ", and those in between would be missing"),
+			Err: errors.New(known + ", and the results in between would be missing"),
 		}
 	}
 	if m.Watermark = Wall(to.Time); to.IsZero() {

@@ -127,11 +127,11 @@ func TestResetWatermarkErrors(t *testing.T) {
 		"a later time": {
 			watermark: "2026-01-02 00:00:00",
 			want: "cannot set the watermark of the dataset to 2026-01-03 00:00:00: results were read up to 2026-01-02 00:00:00, " +
-				"and those in between would be missing; give an earlier time, or none",
+				"and the results in between would be missing; give an earlier time, or none",
 		},
-		"none before":        {want: "cannot set the watermark of the dataset to 2026-01-03 00:00:00: it has none,"},
-		"a damaged manifest": {object: load.ManifestName, want: "_manifest.json is not a manifest of formetl"},
-		"a damaged record":   {object: load.ControlFolder + "/" + load.IntentName, want: "cannot understand the record of a commit"},
+		"none before":        {want: "cannot set the watermark of the dataset to 2026-01-03 00:00:00: it has no watermark yet,"},
+		"a damaged manifest": {object: load.ManifestName, want: "_manifest.json is damaged or not from formetl"},
+		"a damaged record":   {object: load.ControlFolder + "/" + load.IntentName, want: "cannot read the record of a commit"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newShop(t)

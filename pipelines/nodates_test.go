@@ -100,7 +100,7 @@ func TestRangeWithoutDates(t *testing.T) {
 // ignoresDates tells whether an error says that the service ignores dates.
 func ignoresDates(err error) bool {
 	e, ok := errors.AsType[*extract.BreachError](err)
-	return ok && strings.Contains(e.Error(), "it ignores the bounds of dates")
+	return ok && strings.Contains(e.Error(), "it ignores the range of dates")
 }
 
 // TestDatesIgnoredFromNowOn: parts that an honest service filled stay.

@@ -53,7 +53,7 @@ var formatParts = []formatPart{
 }
 
 // accepted ends the message about a text that is no format: it shows what formats look like.
-const accepted = "a format is written as in YYYY-MM-DD HH:mm:ss.f, DD.MM.YYYY or M/D/YYYY h:mm A; also MMM and MMMM for the name of the month, ddd and dddd for that of the weekday, Z for the offset, and 'text' for itself"
+const accepted = "write a format like YYYY-MM-DD HH:mm:ss.f, DD.MM.YYYY or M/D/YYYY h:mm A; MMM and MMMM are the name of the month, ddd and dddd that of the weekday, Z is the offset, and 'text' is text"
 
 // ParseFormat compiles a format, which is spelled in letters:
 //
@@ -88,7 +88,7 @@ func ParseFormat(text string) (*Format, error) {
 // compile makes the format's pattern and layout from its text.
 func (f *Format) compile() error {
 	if strings.TrimSpace(f.text) != f.text {
-		return errors.New("values are read without the blanks around them; leave them out of the format too")
+		return errors.New("it begins or ends with a blank; remove it, because values are read without blanks around them")
 	}
 	pattern := `\A`
 	var layouts []string
@@ -114,10 +114,10 @@ func (f *Format) compile() error {
 			part.unit, part.layout = "minute", "4"
 		}
 		if adjacent && last.number() && part.number() && min(len(last.spelling), len(part.spelling)) == 1 {
-			return fmt.Errorf("%s%s can be read in several ways; numbers with nothing between them need all their digits, as in YYYYMMDD", last.spelling, part.spelling)
+			return fmt.Errorf("%s%s can be read in several ways; numbers with nothing between them need all digits, as in YYYYMMDD", last.spelling, part.spelling)
 		}
 		if f.units[part.unit] > 0 {
-			return fmt.Errorf("the %s is in it twice; keep one", part.unit)
+			return fmt.Errorf("it has the %s twice; remove one", part.unit)
 		}
 		f.units[part.unit] = len(f.units) + 1
 		twelve = twelve || part.spelling == "hh" || part.spelling == "h"
@@ -151,14 +151,14 @@ func nextPart(text string) (formatPart, bool) {
 func cutLiteral(text string) (literal, rest string, err error) {
 	if text[0] != '\'' {
 		if c := text[0]; c != 'T' && c|0x20 >= 'a' && c|0x20 <= 'z' || c == '%' {
-			return "", "", fmt.Errorf("%s means nothing; %s", text[:1], accepted)
+			return "", "", fmt.Errorf("%s has no meaning; %s", text[:1], accepted)
 		}
 		return text[:1], text[1:], nil
 	}
 	quoted := quotedText.FindStringSubmatch(text)
 	switch {
 	case quoted == nil:
-		return "", "", errors.New("an apostrophe is not closed; text that stands for itself is written 'text', an apostrophe ''")
+		return "", "", errors.New("an apostrophe is not closed; write text as 'text', and an apostrophe as ''")
 	case quoted[1] == "":
 		return "'", text[2:], nil
 	}
@@ -176,11 +176,11 @@ func (f *Format) check(twelve bool) error {
 	}
 	for _, pair := range [][2]string{{"minute", "hour"}, {"second", "minute"}, {"fraction of the second", "second"}} {
 		if f.units[pair[0]] > 0 && f.units[pair[1]] == 0 {
-			return fmt.Errorf("it has a %s and no %s; write both or neither", pair[0], pair[1])
+			return fmt.Errorf("it has a %s but no %s; write both or neither", pair[0], pair[1])
 		}
 	}
 	if twelve != (f.units["AM or PM"] > 0) {
-		return errors.New("hh and h, the hours 1 to 12, need A for AM or PM, and A needs one of them; the hours 0 to 23 are HH and H")
+		return errors.New("the hours 1 to 12 (hh, h) and AM or PM (A) need each other; for the hours 0 to 23 write HH or H")
 	}
 	return nil
 }

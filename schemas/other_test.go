@@ -73,12 +73,12 @@ func TestValidateOther(t *testing.T) {
 		{"c item:1 list<string>; t other:1 string", func(c []Column) { c[0].Choices = []string{"red"} }, ""},
 		{"c item:1 string", func(c []Column) { c[0].Other, c[0].Choices = OtherColumn, []string{"red"} }, ""},
 		{"t other:1 string", func([]Column) {}, ""},
-		{"c item:1 string", func(c []Column) { c[0].Other = "colum" }, `columns[0].other: "colum" is not a rule (rules: column, inline)`},
-		{"c item:1 string", func(c []Column) { c[0].Choices = []string{"red"} }, "columns[0].choices: choices are for list_as: columns, and for other: column"},
-		{"m meta:m string", func(c []Column) { c[0].Other = OtherInline }, "columns[0].other: other is for a column from item:ID, and this one is from meta:m"},
-		{"t other:1 list<string>", func([]Column) {}, "columns[0].type: what people typed is text: its column is string, not list<string>"},
-		{"c item:1 list<string>", func(c []Column) { c[0].Other, c[0].ListAs = OtherInline, ListColumns }, "columns[0].other: inline would make a column of each text that people type; write other: column, or list_as: joined or json"},
-		{"c item:1 string; t other:1 string", func(c []Column) { c[0].Other = OtherInline }, "columns[0].other: inline leaves no text for the column from other:1; write other: column, or remove that column"},
+		{"c item:1 string", func(c []Column) { c[0].Other = "colum" }, `columns[0].other: unknown value "colum"; use one of column, inline`},
+		{"c item:1 string", func(c []Column) { c[0].Choices = []string{"red"} }, "columns[0].choices: choices need list_as: columns or other: column"},
+		{"m meta:m string", func(c []Column) { c[0].Other = OtherInline }, "columns[0].other: other needs a column from item:ID, but this one is from meta:m"},
+		{"t other:1 list<string>", func([]Column) {}, "columns[0].type: what people typed is text; use the type string, not list<string>"},
+		{"c item:1 list<string>", func(c []Column) { c[0].Other, c[0].ListAs = OtherInline, ListColumns }, "columns[0].other: other: inline with list_as: columns would make a column of each text that people type; use other: column, or list_as: joined or json"},
+		{"c item:1 string; t other:1 string", func(c []Column) { c[0].Other = OtherInline }, "columns[0].other: other: inline leaves no texts for the column from other:1; use other: column, or remove that column"},
 	} {
 		s := &Schema{Columns: columnsOf(t, tt.given)}
 		tt.change(s.Columns)

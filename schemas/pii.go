@@ -62,11 +62,11 @@ func ParsePII(text string) (PII, error) {
 	if inner, ok := between(rule, "truncate", '(', ')'); ok {
 		n, err := strconv.ParseUint(strings.TrimSpace(inner), 10, 16)
 		if err != nil {
-			return PII{}, fmt.Errorf("rule %q: truncate keeps a number of characters, for example truncate(3)", text)
+			return PII{}, fmt.Errorf("rule %q: truncate needs the number of characters to keep, for example truncate(3)", text)
 		}
 		return PII{Kind: PIITruncate, Keep: int(n)}, nil
 	}
-	return PII{}, fmt.Errorf("rule %q is not known: a column's pii is %s", text, knownPII)
+	return PII{}, fmt.Errorf("unknown rule %q; use %s", text, knownPII)
 }
 
 // LeastHMACKey is the least length in bytes of a key of PIIHMAC. A shorter key could be found
@@ -82,7 +82,7 @@ type HMACKey struct{ secret []byte }
 // NewHMACKey returns a key with a copy of the secret, or an error if the secret is too short.
 func NewHMACKey(secret []byte) (HMACKey, error) {
 	if len(secret) < LeastHMACKey {
-		return HMACKey{}, fmt.Errorf("the key of pii: hmac has %d bytes and needs %d at least; `openssl rand -hex 32` makes one", len(secret), LeastHMACKey)
+		return HMACKey{}, fmt.Errorf("the key of pii: hmac has %d bytes and needs at least %d; `openssl rand -hex 32` makes one", len(secret), LeastHMACKey)
 	}
 	return HMACKey{bytes.Clone(secret)}, nil
 }

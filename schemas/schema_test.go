@@ -94,40 +94,40 @@ func TestValidateProblems(t *testing.T) {
 		want []string
 	}{
 		"same name": {Schema{Columns: columns(t, "a item:1 string", "a item:2 string")}, []string{
-			`columns[1].name: the name "a" is taken by column 1 (from item:1); names must differ`,
+			`columns[1].name: column 1 (from item:1) already has the name "a"; names must differ`,
 		}},
 		"name in another case": {Schema{Columns: columns(t, "a item:1 string", "b item:2 string", "A item:3 string")}, []string{
-			`columns[2].name: the name "A" differs from "a" (column 1) only in case; DuckDB and most warehouses take them for one`,
+			`columns[2].name: the name "A" differs from "a" (column 1) only in upper and lower case, which DuckDB and most warehouses ignore; change one of them`,
 		}},
 		"same source": {Schema{Columns: columns(t, "a item:1 string", "b item:1 string")}, []string{
-			`columns[1].from: item:1 already fills column "a"; a source fills one column`,
+			`columns[1].from: column "a" already has the source item:1; use each source once`,
 		}},
 		"no name": {change(func(c *Column) { c.Name = "" }), []string{"columns[0].name: a column needs a name"}},
 		"no source": {change(func(c *Column) { c.From = Source{} }), []string{
 			"columns[0].from: a source is required: result_id, meta:ID, item:ID or other:ID",
 		}},
 		"no id": {change(func(c *Column) { c.From.ID = "" }), []string{
-			`columns[0].from: source "item:" lacks the id after the colon, as in "item:1"`,
+			`columns[0].from: source "item:" needs an id after the colon, for example "item:1"`,
 		}},
 		"no type": {change(func(c *Column) { c.Type = Type{} }), []string{
 			"columns[0].type: a type is required: string, int64, float64, bool, date, timestamp, decimal(p,s) or list<T>",
 		}},
 		"result id as list": {Schema{Columns: columns(t, "id result_id list<int64>")}, []string{
-			"columns[0].type: the result id is an integer: its column is int64 or string, not list<int64>",
+			"columns[0].type: the result's id is a whole number; use the type int64 or string, not list<int64>",
 		}},
 		"result id as date": {Schema{Columns: columns(t, "id result_id date")}, []string{
-			"columns[0].type: the result id is an integer: its column is int64 or string, not date",
+			"columns[0].type: the result's id is a whole number; use the type int64 or string, not date",
 		}},
 		"rule": {change(func(c *Column) { c.OnError = "rejct" }), []string{
-			`columns[0].on_error: "rejct" is not a rule (rules: fail, reject, set_null)`,
+			`columns[0].on_error: unknown value "rejct"; use one of fail, reject, set_null`,
 		}},
 		"schema rules": {Schema{Unknown: "allow", Empty: "null", MaxRejects: -1}, []string{
-			`unknown: "allow" is not a rule (rules: add, ignore, fail)`,
-			`empty: "null" is not a rule (rules: keep, as_null)`,
+			`unknown: unknown value "allow"; use one of add, ignore, fail`,
+			`empty: unknown value "null"; use one of keep, as_null`,
 			`max_rejects: must be 0 or more, not -1`,
 		}},
 		"nothing to write": {Schema{Unknown: UnknownIgnore}, []string{
-			`columns: no columns and unknown: ignore leave nothing to write; list columns or set unknown: add`,
+			`columns: there is nothing to write (no columns, and unknown: ignore); list columns, or set unknown: add`,
 		}},
 		"all are told, in order": {Schema{Columns: []Column{{}, {Name: "x", From: Source{FromMeta, "y"}, Type: Type{Kind: List}}}}, []string{
 			"columns[0].name: a column needs a name",

@@ -76,12 +76,12 @@ func ParseSource(text string) (Source, error) {
 		switch {
 		case prefix == "" || !is:
 		case id == "":
-			return Source{}, fmt.Errorf("source %q lacks the id after the colon, as in %q", text, text+"1")
+			return Source{}, fmt.Errorf("source %q needs an id after the colon, for example %q", text, text+"1")
 		default:
 			return Source{Kind: SourceKind(kind), ID: id}, nil //nolint:gosec // there are few kinds
 		}
 	}
-	return Source{}, fmt.Errorf("source %q is not known; a source is %s", text, KnownSources)
+	return Source{}, fmt.Errorf("unknown source %q; use %s", text, KnownSources)
 }
 
 // MarshalText returns the same text as String, so that a Source may be a key of

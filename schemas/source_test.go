@@ -38,16 +38,16 @@ func TestSourceLabel(t *testing.T) {
 }
 
 func TestParseSourceErrors(t *testing.T) {
-	const forms = "a source is result_id, meta:ID, item:ID or other:ID"
+	const forms = "use result_id, meta:ID, item:ID or other:ID"
 	for text, want := range map[string]string{
 		"":           "a source is required: result_id, meta:ID, item:ID or other:ID",
-		"item:":      `source "item:" lacks the id after the colon, as in "item:1"`,
-		"meta:":      `source "meta:" lacks the id after the colon, as in "meta:1"`,
-		"itme:4":     `source "itme:4" is not known; ` + forms,
-		"Item:4":     `source "Item:4" is not known; ` + forms,
-		"id":         `source "id" is not known; ` + forms,
-		"4":          `source "4" is not known; ` + forms,
-		"question:1": `source "question:1" is not known; ` + forms,
+		"item:":      `source "item:" needs an id after the colon, for example "item:1"`,
+		"meta:":      `source "meta:" needs an id after the colon, for example "meta:1"`,
+		"itme:4":     `unknown source "itme:4"; ` + forms,
+		"Item:4":     `unknown source "Item:4"; ` + forms,
+		"id":         `unknown source "id"; ` + forms,
+		"4":          `unknown source "4"; ` + forms,
+		"question:1": `unknown source "question:1"; ` + forms,
 	} {
 		if got, err := ParseSource(text); err == nil || err.Error() != want {
 			t.Errorf("ParseSource(%q) = %v, error:\n%v\nwant:\n%s", text, got, err, want)

@@ -107,7 +107,7 @@ func (t Type) Validate() error {
 
 const knownTypes = "string, int64, float64, bool, date, timestamp, decimal(p,s) or list<T>"
 
-var errNested = fmt.Errorf("a list of lists is not a column type: an element is one of string, int64, float64, bool, date, timestamp, decimal(p,s)")
+var errNested = fmt.Errorf("a list of lists is not possible; an element is one of string, int64, float64, bool, date, timestamp, decimal(p,s)")
 
 // ParseType reads a type as schema files spell it. Blanks are allowed around the parts. Names
 // of types must be in lower case. The error for an unknown name suggests the nearest known
@@ -135,7 +135,7 @@ func ParseType(text string) (Type, error) {
 	if t == "" {
 		return Type{}, Type{}.Validate()
 	}
-	return Type{}, fmt.Errorf("type %q is not known; write %s", text, knownTypes)
+	return Type{}, fmt.Errorf("unknown type %q; use %s", text, knownTypes)
 }
 
 // between returns the text between the brackets that follow name in t, such as "10,2" in
@@ -154,7 +154,7 @@ func parseDecimal(text, inner string) (Type, error) {
 	precision, err1 := parseDigits(p)
 	scale, err2 := parseDigits(s)
 	if !ok || err1 != nil || err2 != nil {
-		return Type{}, fmt.Errorf("type %q: a decimal is written decimal(precision,scale), for example decimal(12,2)", text)
+		return Type{}, fmt.Errorf("type %q: write a decimal as decimal(precision,scale), for example decimal(12,2)", text)
 	}
 	if err := checkDecimal(precision, scale); err != nil {
 		return Type{}, fmt.Errorf("type %q: %w", text, err)
@@ -170,10 +170,10 @@ func parseDigits(s string) (int32, error) {
 
 func checkDecimal(precision, scale int32) error {
 	if precision < 1 || precision > MaxPrecision {
-		return fmt.Errorf("the precision of a decimal is 1 to %d digits, not %d", MaxPrecision, precision)
+		return fmt.Errorf("the precision of a decimal must be 1 to %d, not %d", MaxPrecision, precision)
 	}
 	if scale < 0 || scale > precision {
-		return fmt.Errorf("the scale of a decimal is 0 to its precision %d, not %d", precision, scale)
+		return fmt.Errorf("the scale of a decimal must be 0 to its precision %d, not %d", precision, scale)
 	}
 	return nil
 }

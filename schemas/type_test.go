@@ -37,20 +37,20 @@ func TestParseType(t *testing.T) {
 }
 
 func TestParseTypeErrors(t *testing.T) {
-	const types = "; write string, int64, float64, bool, date, timestamp, decimal(p,s) or list<T>"
-	unknown := func(text string) [2]string { return [2]string{text, `type "` + text + `" is not known` + types} }
+	const types = "; use string, int64, float64, bool, date, timestamp, decimal(p,s) or list<T>"
+	unknown := func(text string) [2]string { return [2]string{text, `unknown type "` + text + `"` + types} }
 	for _, tt := range [][2]string{
 		unknown("strin"), unknown("String"), unknown("text"), unknown("int"), unknown("decimal"), unknown("decimal(12"), unknown("list"), unknown("list[string]"),
 		{"", "a type is required: string, int64, float64, bool, date, timestamp, decimal(p,s) or list<T>"},
-		{"decimal(12)", `type "decimal(12)": a decimal is written decimal(precision,scale), for example decimal(12,2)`},
-		{"decimal(a,b)", `type "decimal(a,b)": a decimal is written decimal(precision,scale), for example decimal(12,2)`},
-		{"decimal(-1,0)", `type "decimal(-1,0)": a decimal is written decimal(precision,scale), for example decimal(12,2)`},
-		{"decimal(39,2)", `type "decimal(39,2)": the precision of a decimal is 1 to 38 digits, not 39`},
-		{"decimal(0,0)", `type "decimal(0,0)": the precision of a decimal is 1 to 38 digits, not 0`},
-		{"decimal(3,4)", `type "decimal(3,4)": the scale of a decimal is 0 to its precision 3, not 4`},
-		{"list<list<string>>", `type "list<list<string>>": a list of lists is not a column type: an element is one of string, int64, float64, bool, date, timestamp, decimal(p,s)`},
+		{"decimal(12)", `type "decimal(12)": write a decimal as decimal(precision,scale), for example decimal(12,2)`},
+		{"decimal(a,b)", `type "decimal(a,b)": write a decimal as decimal(precision,scale), for example decimal(12,2)`},
+		{"decimal(-1,0)", `type "decimal(-1,0)": write a decimal as decimal(precision,scale), for example decimal(12,2)`},
+		{"decimal(39,2)", `type "decimal(39,2)": the precision of a decimal must be 1 to 38, not 39`},
+		{"decimal(0,0)", `type "decimal(0,0)": the precision of a decimal must be 1 to 38, not 0`},
+		{"decimal(3,4)", `type "decimal(3,4)": the scale of a decimal must be 0 to its precision 3, not 4`},
+		{"list<list<string>>", `type "list<list<string>>": a list of lists is not possible; an element is one of string, int64, float64, bool, date, timestamp, decimal(p,s)`},
 		{"list<>", `type "list<>": element: a type is required: string, int64, float64, bool, date, timestamp, decimal(p,s) or list<T>`},
-		{"list<strng>", `type "list<strng>": element: type "strng" is not known` + types},
+		{"list<strng>", `type "list<strng>": element: unknown type "strng"` + types},
 	} {
 		got, err := ParseType(tt[0])
 		if err == nil || err.Error() != tt[1] {

@@ -76,9 +76,9 @@ func (v *validator) ownRules(s *Schema) {
 	}
 	none := "no columns"
 	if len(s.Columns) > 0 {
-		none = "only columns that are dropped"
+		none = "only columns with pii: drop"
 	}
-	v.add(-1, "columns", "%s and unknown: %s leave nothing to write; list columns or set unknown: add", none, s.Unknown)
+	v.add(-1, "columns", "there is nothing to write (%s, and unknown: %s); list columns, or set unknown: add", none, s.Unknown)
 }
 
 func (v *validator) column(i int, c Column, all []Column) {
@@ -86,9 +86,9 @@ func (v *validator) column(i int, c Column, all []Column) {
 		v.add(i, "name", "a column needs a name")
 	} else if first, dup := v.names[strings.ToLower(c.Name)]; dup {
 		if all[first].Name == c.Name {
-			v.add(i, "name", "the name %q is taken by column %d (from %s); names must differ", c.Name, first+1, all[first].From)
+			v.add(i, "name", "column %[2]d (from %[3]s) already has the name %[1]q; names must differ", c.Name, first+1, all[first].From)
 		} else {
-			v.add(i, "name", "the name %q differs from %q (column %d) only in case; DuckDB and most warehouses take them for one", c.Name, all[first].Name, first+1)
+			v.add(i, "name", "the name %q differs from %q (column %d) only in upper and lower case, which DuckDB and most warehouses ignore; change one of them", c.Name, all[first].Name, first+1)
 		}
 	} else {
 		v.names[strings.ToLower(c.Name)] = i
@@ -97,9 +97,9 @@ func (v *validator) column(i int, c Column, all []Column) {
 	if err := c.Type.Validate(); err != nil {
 		v.add(i, "type", "%v", err)
 	} else if c.From.Kind == FromResultID && c.Type.Kind != Int64 && c.Type.Kind != String {
-		v.add(i, "type", "the result id is an integer: its column is int64 or string, not %s", c.Type)
+		v.add(i, "type", "the result's id is a whole number; use the type int64 or string, not %s", c.Type)
 	} else if c.From.Kind == FromOther && c.Type.Kind != String {
-		v.add(i, "type", "what people typed is text: its column is string, not %s", c.Type)
+		v.add(i, "type", "what people typed is text; use the type string, not %s", c.Type)
 	}
 	v.oneOf(i, "on_error", string(c.OnError), string(OnErrorFail), string(OnErrorReject), string(OnErrorSetNull))
 	v.rules(i, c)
@@ -111,7 +111,7 @@ func (v *validator) source(i int, c Column, all []Column) {
 		return
 	}
 	if first, dup := v.sources[c.From]; dup {
-		v.add(i, "from", "%s already fills column %q; a source fills one column", c.From, all[first].Name)
+		v.add(i, "from", "column %[2]q already has the source %[1]s; use each source once", c.From, all[first].Name)
 		return
 	}
 	v.sources[c.From] = i
@@ -120,6 +120,6 @@ func (v *validator) source(i int, c Column, all []Column) {
 // oneOf reports a word that is not one of those allowed. It accepts "", which means a default.
 func (v *validator) oneOf(column int, key, got string, allowed ...string) {
 	if got != "" && !slices.Contains(allowed, got) {
-		v.add(column, key, "%q is not a rule (rules: %s)", got, strings.Join(allowed, ", "))
+		v.add(column, key, "unknown value %q; use one of %s", got, strings.Join(allowed, ", "))
 	}
 }

@@ -19,10 +19,10 @@ func (t Type) elem() Type {
 func (v *validator) rules(i int, c Column) {
 	v.reading(i, c)
 	if c.Required && c.OnError == OnErrorSetNull {
-		v.add(i, "nullable", "nullable: false and on_error: set_null exclude each other; remove one of them")
+		v.add(i, "nullable", "nullable: false and on_error: set_null contradict each other; remove one of them")
 	}
 	if c.Required && !c.Written() {
-		v.add(i, "nullable", "a column that is dropped is not read, so that nothing can be said of its values; remove nullable")
+		v.add(i, "nullable", "a column with pii: drop is not read; remove nullable")
 	}
 	v.pii(i, c)
 	v.lists(i, c)
@@ -34,28 +34,28 @@ func (v *validator) reading(i int, c Column) {
 	kind, r := c.Type.elem().Kind, c.Reading
 	number := kind == Int64 || kind == Float64 || kind == Decimal
 	if len(r.Formats) > 0 && kind != Date && kind != Timestamp {
-		v.add(i, "format", "a format is for a date or a timestamp, not for %s", c.Type)
+		v.add(i, "format", "a format needs the type date or timestamp, not %s", c.Type)
 	} else {
 		v.formats(i, kind, r.Formats)
 	}
 	if (len(r.True) > 0 || len(r.False) > 0) && kind != Bool {
-		v.add(i, "true_values", "words for true and false are for a bool, not for %s", c.Type)
+		v.add(i, "true_values", "true_values and false_values need the type bool, not %s", c.Type)
 	} else {
 		v.words(i, r)
 	}
 	if r.Decimal != "" && kind != Float64 && kind != Decimal {
-		v.add(i, "decimal_separator", "a decimal separator is for float64 and decimal, not for %s", c.Type)
+		v.add(i, "decimal_separator", "decimal_separator needs the type float64 or decimal, not %s", c.Type)
 	}
 	if r.Group != "" && !number {
-		v.add(i, "group_separator", "a group separator is for int64, float64 and decimal, not for %s", c.Type)
+		v.add(i, "group_separator", "group_separator needs the type int64, float64 or decimal, not %s", c.Type)
 	}
 	if c.From.Kind == FromResultID && (r.Group != "" || len(r.Formats) > 0) {
-		v.add(i, "from", "the result id is read as it stands")
+		v.add(i, "from", "the result's id has no format and no separators; remove them")
 	}
 	v.separator(i, "decimal_separator", r.Decimal)
 	v.separator(i, "group_separator", r.Group)
 	if r.Group == cmp.Or(r.Decimal, ".") && kind != Int64 {
-		v.add(i, "group_separator", "%q cannot be both the decimal and the group separator", r.Group)
+		v.add(i, "group_separator", "%q cannot be both the decimal separator and the group separator", r.Group)
 	}
 }
 
@@ -67,9 +67,9 @@ func (v *validator) formats(i int, kind TypeKind, texts []string) {
 		case err != nil:
 			v.add(i, "format", "%v", err)
 		case kind == Date && f.HasTime():
-			v.add(i, "format", "format %q: a date has no time of day, and nothing of a value is left out; make the type timestamp, or the format one of a day", text)
+			v.add(i, "format", "the format %q has a time of day, but a date has none; use the type timestamp, or a format without a time", text)
 		case slices.Contains(texts[:at], text):
-			v.add(i, "format", "the format %q stands there twice", text)
+			v.add(i, "format", "the format %q is listed twice", text)
 		}
 	}
 }
@@ -77,7 +77,7 @@ func (v *validator) formats(i int, kind TypeKind, texts []string) {
 // words checks the words for true and false of a bool.
 func (v *validator) words(i int, r Reading) {
 	if (len(r.True) > 0) != (len(r.False) > 0) {
-		v.add(i, "true_values", "true_values and false_values go together: a value must be one or the other")
+		v.add(i, "true_values", "write both true_values and false_values")
 		return
 	}
 	var seen []string
@@ -86,9 +86,9 @@ func (v *validator) words(i int, r Reading) {
 			w = strings.TrimSpace(w)
 			switch {
 			case w == "":
-				v.add(i, key, "an empty word is no value; an empty answer is null")
+				v.add(i, key, "an empty word is not allowed; an empty answer is null")
 			case slices.ContainsFunc(seen, func(s string) bool { return strings.EqualFold(s, w) }):
-				v.add(i, key, "the word %q stands there twice (letter case aside)", w)
+				v.add(i, key, "the word %q is listed twice (upper and lower case are the same)", w)
 			}
 			seen = append(seen, w)
 		}
@@ -104,7 +104,7 @@ func (v *validator) separator(i int, key, sign string) {
 	}
 	r, size := utf8.DecodeRuneInString(sign)
 	if size != len(sign) || r >= '0' && r <= '9' || strings.ContainsAny(sign, "+-eE") {
-		v.add(i, key, "%q is no separator: write one character that is no digit, sign or e", sign)
+		v.add(i, key, "%q cannot be a separator; use one character other than a digit, a sign or e", sign)
 	}
 }
 
@@ -115,9 +115,9 @@ func (v *validator) pii(i int, c Column) {
 	switch {
 	case kind == PIINone:
 	case c.From.Kind == FromResultID:
-		v.add(i, "pii", "the result id tells results apart and cannot be hidden")
+		v.add(i, "pii", "the result's id cannot be hidden, because it tells results apart")
 	case kind != PIIDrop && c.Type.elem().Kind != String:
-		v.add(i, "pii", "%s makes text of a value: the column's type must be string or list<string>, not %s; drop fits any type", c.PII, c.Type)
+		v.add(i, "pii", "pii: %s needs the type string or list<string>, not %s; pii: drop works with any type", c.PII, c.Type)
 	}
 }
 
@@ -127,11 +127,11 @@ func (v *validator) other(i int, c Column) {
 	switch texts := (Source{FromOther, c.From.ID}); {
 	case c.Other == "":
 	case c.From.Kind != FromItem:
-		v.add(i, "other", "other is for a column from item:ID, and this one is from %s", c.From)
+		v.add(i, "other", "other needs a column from item:ID, but this one is from %s", c.From)
 	case c.Other == OtherInline && c.ListAs == ListColumns:
-		v.add(i, "other", "inline would make a column of each text that people type; write other: column, or list_as: joined or json")
+		v.add(i, "other", "other: inline with list_as: columns would make a column of each text that people type; use other: column, or list_as: joined or json")
 	case c.Other == OtherInline && v.schema.Find(texts) >= 0:
-		v.add(i, "other", "inline leaves no text for the column from %s; write other: column, or remove that column", texts)
+		v.add(i, "other", "other: inline leaves no texts for the column from %s; use other: column, or remove that column", texts)
 	}
 }
 
@@ -141,19 +141,19 @@ func (v *validator) lists(i int, c Column) {
 	list := c.Type.Kind == List
 	switch {
 	case c.ListAs != "" && !list:
-		v.add(i, "list_as", "list_as is for lists, and the type is %s", c.Type)
+		v.add(i, "list_as", "list_as needs a list, but the type is %s", c.Type)
 	case c.ListAs == ListColumns && c.Type.elem().Kind != String:
-		v.add(i, "list_as", "columns is for list<string>, and the type is %s", c.Type)
+		v.add(i, "list_as", "list_as: columns needs the type list<string>, not %s", c.Type)
 	case c.ListAs == ListColumns && c.PII.Kind != PIINone:
-		v.add(i, "list_as", "columns would show in their names what pii: %s hides", c.PII)
+		v.add(i, "list_as", "list_as: columns would show in the columns' names what pii: %s hides; remove one of them", c.PII)
 	}
 	if len(c.Choices) > 0 && c.ListAs != ListColumns && !v.schema.Apart(c) {
-		v.add(i, "choices", "choices are for list_as: columns, and for other: column")
+		v.add(i, "choices", "choices need list_as: columns or other: column")
 	}
 	seen := map[string]bool{}
 	for _, choice := range c.Choices {
 		if seen[choice] {
-			v.add(i, "choices", "the choice %q stands there twice", choice)
+			v.add(i, "choices", "the choice %q is listed twice", choice)
 		}
 		seen[choice] = true
 	}
@@ -162,10 +162,10 @@ func (v *validator) lists(i int, c Column) {
 	}
 	switch {
 	case !list:
-		v.add(i, "explode", "explode is for lists, and the type is %s", c.Type)
+		v.add(i, "explode", "explode needs a list, but the type is %s", c.Type)
 	case !c.Written():
-		v.add(i, "explode", "a column that is dropped has no child output")
+		v.add(i, "explode", "explode does nothing for a column with pii: drop; remove one of them")
 	case !v.hasID:
-		v.add(i, "explode", "the rows of a child output are found by the result's id: add a column from result_id")
+		v.add(i, "explode", "explode needs the result's id, to find the rows of the child output; add a column from result_id")
 	}
 }

@@ -27,7 +27,7 @@ func Conform(b arrow.RecordBatch, target *arrow.Schema, mem memory.Allocator) (a
 		field := given.Field(i)
 		from, ok := field.Metadata.GetValue(schemas.MetaFrom)
 		if !ok {
-			return nil, fmt.Errorf("conform: the batch's column %q does not say what it is from (no %s)", field.Name, schemas.MetaFrom)
+			return nil, fmt.Errorf("conform: column %q of the batch does not name its source (no %s)", field.Name, schemas.MetaFrom)
 		}
 		if _, twice := have[from]; twice {
 			return nil, fmt.Errorf("conform: two columns of the batch are from %s", from)

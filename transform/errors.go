@@ -18,10 +18,10 @@ type ValueError struct {
 // which may be personal data and would end in logs.
 func (e *ValueError) Error() string {
 	if e.Reason == reasonMissing {
-		return fmt.Sprintf("result %d: column %s (from %s): no value, and the schema says nullable: false; complete the result, remove nullable: false, or set on_error to reject",
+		return fmt.Sprintf("result %d: column %s (from %s) has no value, but the schema says nullable: false; complete the result, remove nullable: false, or set on_error: reject",
 			e.ResultID, e.Column, e.From)
 	}
-	return fmt.Sprintf("result %d: column %s (from %s): a value does not fit %s: %s; correct the result or the column's type, or set on_error to reject or set_null",
+	return fmt.Sprintf("result %d: column %s (from %s): a value does not fit the type %s: %s; correct the result or the column's type, or set on_error: reject or on_error: set_null",
 		e.ResultID, e.Column, e.From, e.Type, e.Reason)
 }
 
@@ -37,7 +37,7 @@ type ColumnsError struct {
 
 // Error says how many columns the results need, and what to do.
 func (e *ColumnsError) Error() string {
-	return fmt.Sprintf("the results have at least %d columns and max_columns is %d; raise max_columns in a schema file, or list the columns that you need there with unknown: ignore; nothing was written",
+	return fmt.Sprintf("the results have at least %d columns, but max_columns is %d; nothing was written: raise max_columns in the schema file, or list there the columns that you need and set unknown: ignore",
 		e.Columns, e.Max)
 }
 
@@ -61,12 +61,12 @@ func (e *UnknownFieldError) Error() string {
 		label = fmt.Sprintf(" (%q)", e.Label)
 	}
 	c := schemas.Late(e.From, DefaultType(e.From), "", schemas.ByID)
-	text := fmt.Sprintf("result %d has the field %s%s that the schema does not list, and its rule is unknown: fail; add the column {name: %q, from: %q, type: %s} or set unknown to add or ignore",
+	text := fmt.Sprintf("result %d has the field %s%s, which is not in the schema, and the schema says unknown: fail; add the column {name: %q, from: %q, type: %s}, or set unknown: add or unknown: ignore",
 		e.ResultID, e.From, label, c.Name, e.From, c.Type)
 	for i, from := range e.Others {
 		switch {
 		case i == 0:
-			text += "; not listed either: " + from.String()
+			text += "; also missing in the schema: " + from.String()
 		case i < mostOthers:
 			text += ", " + from.String()
 		default:

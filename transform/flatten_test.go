@@ -84,7 +84,7 @@ func TestOnErrorFail(t *testing.T) {
 	if !errors.As(err, &fault) || fault.ResultID != 8 || fault.Column != "price" || fault.Raw != "secret" || fault.Reason != reasonDecimal {
 		t.Fatalf("%#v", err)
 	}
-	want := "result 8: column price (from item:2): a value does not fit decimal(5,2): not a decimal number; correct the result or the column's type, or set on_error to reject or set_null"
+	want := "result 8: column price (from item:2): a value does not fit the type decimal(5,2): not a decimal number; correct the result or the column's type, or set on_error: reject or on_error: set_null"
 	if err.Error() != want {
 		t.Errorf("%v\nwant %s", err, want)
 	}
@@ -163,14 +163,14 @@ func TestUnknownFail(t *testing.T) {
 	if !errors.As(err, &unknown) || unknown.ResultID != 4 {
 		t.Fatalf("%#v", err)
 	}
-	want := `result 4 has the field item:8 ("Eight") that the schema does not list, and its rule is unknown: fail; add the column {name: "item_8", from: "item:8", type: string} or set unknown to add or ignore; not listed either: item:9`
+	want := `result 4 has the field item:8 ("Eight"), which is not in the schema, and the schema says unknown: fail; add the column {name: "item_8", from: "item:8", type: string}, or set unknown: add or unknown: ignore; also missing in the schema: item:9`
 	if err.Error() != want {
 		t.Errorf("%v\nwant %s", err, want)
 	}
 	for n := range 20 {
 		unknown.Others = append(unknown.Others, schemas.Source{Kind: schemas.FromMeta, ID: strconv.Itoa(n)})
 	}
-	if want := "; not listed either: item:9, meta:0, meta:1, meta:2, meta:3, meta:4, meta:5, meta:6, meta:7, meta:8 and 11 more"; !strings.HasSuffix(err.Error(), want) {
+	if want := "; also missing in the schema: item:9, meta:0, meta:1, meta:2, meta:3, meta:4, meta:5, meta:6, meta:7, meta:8 and 11 more"; !strings.HasSuffix(err.Error(), want) {
 		t.Errorf("%v\nwant …%s", err, want)
 	}
 }

@@ -65,7 +65,7 @@ func (f foreign) hint(n int) string {
 		kind = "timestamp"
 	}
 	if len(fit) > 1 {
-		return fmt.Sprintf(`like dates, but no value tells the day from the month: type: %s with format: "%s" or "%s" declares them`, kind, fit[0], fit[1])
+		return fmt.Sprintf(`like dates, but it is not clear which number is the day and which the month; for a date write type: %s with format: "%s" or "%s"`, kind, fit[0], fit[1])
 	}
-	return fmt.Sprintf(`like dates: type: %s with format: "%s" declares them`, kind, fit[0])
+	return fmt.Sprintf(`like dates; for a date write type: %s with format: "%s"`, kind, fit[0])
 }

@@ -89,7 +89,7 @@ func (s *sample) guess(c schemas.Column) Guess {
 	}
 	switch {
 	case c.From.Kind == schemas.FromOther:
-		g.Type, g.Why = c.Type, "what people typed beside the choices"
+		g.Type, g.Why = c.Type, "text that people typed next to the choices"
 	case f.several > 0:
 		g.Type, g.Why = schemas.ListOf(g.Type), fmt.Sprintf("several values in %d of %d results; %s", f.several, f.filled, g.Why)
 	}

@@ -16,15 +16,15 @@ func TestPersonal(t *testing.T) {
 		values          []string
 		want            string
 	}{
-		"mail":              {"E-Mail", "", nil, "an e-mail address, by its label"},
-		"mail by type":      {"Contact", "email", []string{"x"}, "an e-mail address, by its item type"},
-		"phone":             {"Telefonnummer (privat)", "", []string{"x"}, "a phone number, by its label"},
-		"chinese phone":     {"手机", "", nil, "a phone number, by its label"},
-		"address of a host": {"IP address", "", nil, "an IP address, by its label"},
-		"name":              {"Full name", "", []string{"x"}, "a person's name, by its label"},
-		"german name":       {"Vor- und Nachname", "", nil, "a person's name, by its label"},
-		"decomposed mobile": {"Mo\u0301vil", "", nil, "a phone number, by its label"},
-		"hindi phone":       {"ध्वनि", "", nil, "a phone number, by its label"},
+		"mail":              {"E-Mail", "", nil, "an e-mail address, because of its label"},
+		"mail by type":      {"Contact", "email", []string{"x"}, "an e-mail address, because of its item type"},
+		"phone":             {"Telefonnummer (privat)", "", []string{"x"}, "a phone number, because of its label"},
+		"chinese phone":     {"手机", "", nil, "a phone number, because of its label"},
+		"address of a host": {"IP address", "", nil, "an IP address, because of its label"},
+		"name":              {"Full name", "", []string{"x"}, "a person's name, because of its label"},
+		"german name":       {"Vor- und Nachname", "", nil, "a person's name, because of its label"},
+		"decomposed mobile": {"Mo\u0301vil", "", nil, "a phone number, because of its label"},
+		"hindi phone":       {"ध्वनि", "", nil, "a phone number, because of its label"},
 		"company":           {"Company name", "", nil, ""},
 		"comment":           {"Comment", "textarea", []string{"write to a@b.example"}, ""},
 		"no word":           {"Renamed", "", nil, ""},
@@ -46,7 +46,7 @@ func TestPersonalMetas(t *testing.T) {
 	l.Add(new(answer).result(1, "meta:user_ip=198.51.100.7", "meta:login_email=", "meta:login_username=x", "meta:score=1").page(t, "user_ip=Name"))
 	s, guesses := l.Schema("x", schemas.ByID)
 	want := map[string]string{
-		"user_ip": "an IP address, by its id", "login_email": "an e-mail address, by its id", "login_username": "a person's name, by its id",
+		"user_ip": "an IP address, because of its id", "login_email": "an e-mail address, because of its id", "login_username": "a person's name, because of its id",
 	}
 	for i, c := range s.Columns {
 		if guesses[i].Personal != want[c.Name] {

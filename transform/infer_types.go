@@ -28,10 +28,10 @@ const (
 func (s *shapes) fit(identifier string) (schemas.Type, string) {
 	text := schemas.Type{Kind: schemas.String}
 	if s.values == 0 {
-		return text, "no value to tell a type by"
+		return text, "no values, so the type cannot be told"
 	}
 	if s.values < evidence {
-		return text, fmt.Sprintf("%s to tell a type by, which takes %d", few(s.values), evidence)
+		return text, fmt.Sprintf("%s to tell the type (at least %d)", few(s.values), evidence)
 	}
 	all := fmt.Sprintf("all %d values are ", s.values)
 	switch s.values {
@@ -48,11 +48,11 @@ func (s *shapes) fit(identifier string) (schemas.Type, string) {
 		return schemas.Type{Kind: schemas.Date}, all + "dates YYYY-MM-DD"
 	case s.times:
 		if s.skipped > 0 {
-			return text, fmt.Sprintf("%stimes YYYY-MM-DD HH:MM:SS, but the account's zone skips %d of them", all, s.skipped)
+			return text, fmt.Sprintf("%stimes YYYY-MM-DD HH:MM:SS, but the account's zone skips %d of them when the clocks change", all, s.skipped)
 		}
 		return schemas.Type{Kind: schemas.Timestamp}, all + "times YYYY-MM-DD HH:MM:SS"
 	case s.numbers.ints + s.numbers.padded:
-		return text, fmt.Sprintf("%sdigits, but %d with zeros in front, which a number would lose", all, s.numbers.padded)
+		return text, fmt.Sprintf("%sdigits, %d of them with leading zeros, which a number would lose", all, s.numbers.padded)
 	}
 	return text, s.text()
 }
@@ -62,11 +62,11 @@ func (s *shapes) fit(identifier string) (schemas.Type, string) {
 func (n *numbers) names(identifier string) string {
 	switch {
 	case identifier != "":
-		return fmt.Sprintf(", but kept as text by the word %q of its label or type", identifier)
+		return fmt.Sprintf(", but kept as text because of the word %q in the label or type", identifier)
 	case n.longest > longestCount:
-		return fmt.Sprintf(", but of up to %d digits, as ids and phone numbers are", n.longest)
+		return fmt.Sprintf(", but with up to %d digits, like ids and phone numbers", n.longest)
 	case n.shortest == n.longest && n.longest >= shortestID:
-		return fmt.Sprintf(", but of %d digits each, as ids and postal codes are", n.longest)
+		return fmt.Sprintf(", but all with %d digits, like ids and postal codes", n.longest)
 	}
 	return ""
 }
@@ -80,11 +80,11 @@ func (n *numbers) decimal(all, identifier string) (schemas.Type, string) {
 	}
 	switch {
 	case identifier != "":
-		return text, why + fmt.Sprintf(", but kept as text by the word %q of its label or type", identifier)
+		return text, why + fmt.Sprintf(", but kept as text because of the word %q in the label or type", identifier)
 	case n.leastFraction != digits && n.zeros > 0:
-		return text, why + fmt.Sprintf(", but %d end with a zero that a number would lose", n.zeros)
+		return text, why + fmt.Sprintf(", %d of them with a zero at the end, which a number would lose", n.zeros)
 	case n.whole+digits > schemas.MaxPrecision:
-		return text, why + fmt.Sprintf(", with more digits than the %d of a decimal", schemas.MaxPrecision)
+		return text, why + fmt.Sprintf(", with more than the %d digits of a decimal", schemas.MaxPrecision)
 	}
 	t := schemas.Type{Kind: schemas.Decimal, Precision: narrow, Scale: int32(digits)}
 	if n.whole+digits+headRoom > narrow {
@@ -127,31 +127,31 @@ func (s *shapes) wallTimes() (t schemas.Type, why string, formats []string) {
 			if s.times > 0 {
 				formats = append([]string{ownTime}, formats...)
 			}
-			return instant, "a time by its id, in the form " + strings.Join(formats, " or "), formats
+			return instant, "a time because of its id, in the format " + strings.Join(formats, " or "), formats
 		}
-		why := fmt.Sprintf("%d of %d values are no times YYYY-MM-DD HH:MM:SS", s.values-s.times, s.values)
+		why := fmt.Sprintf("values that are not times YYYY-MM-DD HH:MM:SS: %d of %d", s.values-s.times, s.values)
 		if hint := s.foreign.hint(s.values); hint != "" {
 			why += "; all look " + hint
 		}
 		return text, why, nil
 	case s.skipped > 0:
-		return text, fmt.Sprintf("times, but the account's zone skips %d of %d", s.skipped, s.values), nil
+		return text, fmt.Sprintf("times, but the account's zone skips %d of %d when the clocks change", s.skipped, s.values), nil
 	case s.values == 0:
-		return instant, "a time by its id; no value", nil
+		return instant, "a time because of its id; no values yet", nil
 	}
-	return instant, fmt.Sprintf("a time by its id, as %s", fits(s.values)), nil
+	return instant, fmt.Sprintf("a time because of its id, and %s", fits(s.values)), nil
 }
 
 func fits(n int) string {
 	if n == 1 {
-		return "its only value is"
+		return "its only value is one"
 	}
-	return fmt.Sprintf("all %d values are", n)
+	return fmt.Sprintf("all %d values are times", n)
 }
 
 func few(n int) string {
 	if n == 1 {
-		return "1 value is too few"
+		return "1 value is not enough"
 	}
-	return fmt.Sprintf("%d values are too few", n)
+	return fmt.Sprintf("%d values are not enough", n)
 }

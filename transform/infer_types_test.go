@@ -47,20 +47,20 @@ func TestLearnedTypes(t *testing.T) {
 		want, why       string
 	}{
 		"whole numbers":           {"Age", "", []string{"0", "-1", "20", "999999999", "7"}, "int64", "all 5 values are whole numbers"},
-		"four values":             {"Age", "", []string{"0", "1", "2", "3"}, "string", "4 values are too few to tell a type by, which takes 5"},
-		"one value":               {"Age", "", []string{"0", ""}, "string", "1 value is too few"},
-		"no value":                {"Age", "", []string{"", ""}, "string", "no value to tell a type by"},
+		"four values":             {"Age", "", []string{"0", "1", "2", "3"}, "string", "4 values are not enough to tell the type (at least 5)"},
+		"one value":               {"Age", "", []string{"0", ""}, "string", "1 value is not enough"},
+		"no value":                {"Age", "", []string{"", ""}, "string", "no values, so the type cannot be told"},
 		"empties do not count":    {"Age", "", []string{"0", "", "1", "2", "", "3", "4"}, "int64", "all 5 values"},
-		"leading zeros":           {"Age", "", []string{"1", "2", "3", "4", "007"}, "string", "1 with zeros in front"},
+		"leading zeros":           {"Age", "", []string{"1", "2", "3", "4", "007"}, "string", "1 of them with leading zeros"},
 		"minus nought":            {"Age", "", []string{"1", "2", "3", "4", "-0"}, "string", "4 of 5"},
 		"plus":                    {"Age", "", []string{"1", "2", "3", "4", "+5"}, "string", "4 of 5 values are whole numbers"},
 		"blanks":                  {"Age", "", []string{"1", "2", "3", "4", "5 "}, "string", "4 of 5 values are whole numbers"},
-		"ids of five digits":      {"Age", "", []string{"10115", "20095", "80331", "50667", "60311"}, "string", "of 5 digits each"},
+		"ids of five digits":      {"Age", "", []string{"10115", "20095", "80331", "50667", "60311"}, "string", "all with 5 digits"},
 		"four digits":             {"Year", "", []string{"2001", "2002", "2003", "2004", "2005"}, "int64", "whole numbers"},
-		"ten digits":              {"Amount", "", []string{"1", "2", "3", "4", "1234567890"}, "string", "of up to 10 digits"},
-		"more than an int64":      {"Amount", "", []string{"1", "2", "3", "4", "99999999999999999999"}, "string", "of up to 20 digits"},
-		"by its label":            {"Your ZIP code", "", many("%d", 1, 5), "string", `by the word "zip"`},
-		"by its item's type":      {"Where?", "phone", many("%d", 1, 5), "string", `by the word "phone"`},
+		"ten digits":              {"Amount", "", []string{"1", "2", "3", "4", "1234567890"}, "string", "with up to 10 digits"},
+		"more than an int64":      {"Amount", "", []string{"1", "2", "3", "4", "99999999999999999999"}, "string", "with up to 20 digits"},
+		"by its label":            {"Your ZIP code", "", many("%d", 1, 5), "string", `because of the word "zip"`},
+		"by its item's type":      {"Where?", "phone", many("%d", 1, 5), "string", `because of the word "phone"`},
 		"item type number":        {"How many", "number", many("%d", 1, 5), "int64", ""},
 		"a number of":             {"Number of guests", "", many("%d", 1, 5), "int64", ""},
 		"a number":                {"Room number", "", many("%d", 1, 5), "string", `"number"`},
@@ -71,9 +71,9 @@ func TestLearnedTypes(t *testing.T) {
 		"two decimals":            {"Price", "", []string{"1.10", "0.00", "12.34", "-3.50", "5.00"}, "decimal(18,2)", "numbers with 2 decimals"},
 		"integers among them":     {"Price", "", []string{"1.10", "0.00", "12.34", "-3.50", "5"}, "decimal(18,2)", "up to 2 decimals"},
 		"no zeros at the end":     {"Price", "", []string{"1.1", "0.25", "12.125", "3", "5"}, "decimal(18,3)", "up to 3 decimals"},
-		"zeros at the end":        {"Price", "", []string{"1.1", "1.10", "12.125", "3", "5"}, "string", "1 end with a zero"},
+		"zeros at the end":        {"Price", "", []string{"1.1", "1.10", "12.125", "3", "5"}, "string", "1 of them with a zero at the end"},
 		"long whole":              {"Price", "", []string{"1.1", "123456789012345.1", "12.1", "3", "5"}, "decimal(38,1)", ""},
-		"too long":                {"Price", "", []string{"1." + strings.Repeat("3", 38), "1.3", "12.1", "3", "5"}, "string", "more digits than the 38"},
+		"too long":                {"Price", "", []string{"1." + strings.Repeat("3", 38), "1.3", "12.1", "3", "5"}, "string", "more than the 38 digits"},
 		"nought with a minus":     {"Price", "", []string{"1.1", "-0.0", "12.1", "3.5", "5.7"}, "string", ""},
 		"minus a half":            {"Price", "", []string{"1.1", "-0.5", "12.1", "3.5", "5.7"}, "decimal(18,1)", ""},
 		"exponents":               {"Price", "", []string{"1e5", "1", "2", "3", "5"}, "string", "4 of 5 values are whole numbers"},
@@ -91,7 +91,7 @@ func TestLearnedTypes(t *testing.T) {
 		"american, short":         {"When", "", many("1/%d/2025", 9, 8), "string", `format: "M/D/YYYY"`},
 		"european":                {"When", "", many("%d.12.2025", 11, 5), "string", `format: "D.M.YYYY"`},
 		"european with a time":    {"When", "", many("%d.12.2025 10:00", 11, 5), "string", `type: timestamp with format: "D.M.YYYY HH:mm"`},
-		"day or month":            {"When", "", many("01/%02d/2025", 1, 5), "string", "no value tells the day from the month"},
+		"day or month":            {"When", "", many("01/%02d/2025", 1, 5), "string", "not clear which number is the day"},
 		"day and month":           {"When", "", []string{"13/01/2025", "01/13/2025", "01/02/2025", "02/02/2025", "03/03/2025"}, "string", "text"},
 		"year first":              {"When", "", many("2025/12/%02d", 1, 5), "string", `format: "YYYY/MM/DD"`},
 		"iso":                     {"When", "", many("2025-12-%02dT10:00:00Z", 1, 5), "string", "text"},
@@ -128,7 +128,7 @@ func TestLearnedMetas(t *testing.T) {
 	if got := spell(s.Columns); strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("columns\n%s", strings.Join(got, "\n"))
 	}
-	for i, why := range []string{"the result's id", "several values in 2 of 3", "by its id; no value", "by its id, as its only value is", "1 of 1 values are no times", "no value"} {
+	for i, why := range []string{"the result's id", "several values in 2 of 3", "because of its id; no value", "because of its id, and its only value is one", "not times YYYY-MM-DD HH:MM:SS: 1 of 1", "no value"} {
 		if !strings.Contains(guesses[i].Why, why) {
 			t.Errorf("%s: %s, want %s", s.Columns[i].Name, guesses[i].Why, why)
 		}
@@ -145,17 +145,17 @@ func TestLearnedMetas(t *testing.T) {
 // no doubt, and then it reads all of them.
 func TestLearnedDatesInAnotherForm(t *testing.T) {
 	for name, tt := range map[string]struct{ values, typ, formats, why string }{
-		"its own":         {"2026-01-05 10:00:00", "timestamp", "", "its only value is"},
-		"no seconds":      {"2026-01-05 10:00|2026-01-06 23:59", "timestamp", "YYYY-MM-DD HH:mm", "in the form YYYY-MM-DD HH:mm"},
+		"its own":         {"2026-01-05 10:00:00", "timestamp", "", "its only value is one"},
+		"no seconds":      {"2026-01-05 10:00|2026-01-06 23:59", "timestamp", "YYYY-MM-DD HH:mm", "in the format YYYY-MM-DD HH:mm"},
 		"some seconds":    {"2026-01-05 10:00|2026-01-06 23:59:00", "timestamp", "YYYY-MM-DD HH:mm:SS|YYYY-MM-DD HH:mm", " or "},
 		"american":        {"01/05/2026 10:00:00|01/15/2026 10:00:00", "timestamp", "M/D/YYYY HH:mm:SS", "M/D/YYYY"},
 		"american, short": {"1/5/2026 10:00|1/15/2026 10:00", "timestamp", "M/D/YYYY HH:mm", "M/D/YYYY"},
 		"european":        {"15.01.2026 10:00:00", "timestamp", "D.M.YYYY HH:mm:SS", "D.M.YYYY"},
 		"a day":           {"15.01.2026", "timestamp", "D.M.YYYY", "D.M.YYYY"},
-		"which is which":  {"01/05/2026 10:00:00", "string", "", `"M/D/YYYY HH:mm:SS" or "D/M/YYYY HH:mm:SS" declares them`},
-		"mixed":           {"15.01.2026 10:00:00|16.01.2026 10:00", "string", "", "2 of 2 values are no times"},
-		"midnight":        {"2026-01-05 24:00:00|2026-01-05 10:00:00", "string", "", "1 of 2 values are no times"},
-		"words":           {"soon", "string", "", "1 of 1 values are no times"},
+		"which is which":  {"01/05/2026 10:00:00", "string", "", `"M/D/YYYY HH:mm:SS" or "D/M/YYYY HH:mm:SS"`},
+		"mixed":           {"15.01.2026 10:00:00|16.01.2026 10:00", "string", "", "not times YYYY-MM-DD HH:MM:SS: 2 of 2"},
+		"midnight":        {"2026-01-05 24:00:00|2026-01-05 10:00:00", "string", "", "not times YYYY-MM-DD HH:MM:SS: 1 of 2"},
+		"words":           {"soon", "string", "", "not times YYYY-MM-DD HH:MM:SS: 1 of 1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := new(answer)

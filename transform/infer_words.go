@@ -92,12 +92,12 @@ func personalData(from schemas.Source, text, itemType label) string {
 	} {
 		switch {
 		case from.Kind == schemas.FromMeta && from.ID == kind.meta:
-			return kind.what + ", by its id"
+			return kind.what + ", because of its id"
 		case from.Kind == schemas.FromMeta:
 		case text.has(kind.words) != "":
-			return kind.what + ", by its label"
+			return kind.what + ", because of its label"
 		case itemType.has(kind.types) != "":
-			return kind.what + ", by its item type"
+			return kind.what + ", because of its item type"
 		}
 	}
 	return ""

@@ -13,24 +13,24 @@ import (
 // Reasons why a value does not fit its column. Values are counted by reason, so the set of
 // reasons is fixed and no reason holds a value.
 const (
-	reasonInt       = "not an integer"
-	reasonIntRange  = "outside the range of int64"
+	reasonInt       = "not a whole number"
+	reasonIntRange  = "a whole number too large for int64"
 	reasonFloat     = "not a number"
-	reasonFloatBig  = "outside the range of float64"
+	reasonFloatBig  = "a number too large for float64"
 	reasonBool      = "not true, false, 1 or 0"
 	reasonDecimal   = "not a decimal number"
-	reasonScale     = "more fraction digits than the decimal's scale"
-	reasonPrecision = "more integer digits than the decimal's precision"
+	reasonScale     = "more digits after the point than the decimal type has"
+	reasonPrecision = "more digits before the point than the decimal type has"
 	reasonDate      = "not a date YYYY-MM-DD"
 	reasonTimestamp = "not a time YYYY-MM-DD HH:MM:SS"
-	reasonYear      = "a time whose year is not 1 to 9999 in UTC and in the account's zone"
+	reasonYear      = "a time outside the years 1 to 9999"
 	reasonSeveral   = "several values"
 
 	// Reasons in columns that declare a form, or that must not be null.
-	reasonWord       = "not one of the declared words"
-	reasonSeparators = "not a number with the declared separators"
-	reasonDateForm   = "not a date in a declared format"
-	reasonTimeForm   = "not a time in a declared format"
+	reasonWord       = "not one of true_values or false_values"
+	reasonSeparators = "not a number with the separators of the schema"
+	reasonDateForm   = "not a date in a format of the schema"
+	reasonTimeForm   = "not a time in a format of the schema"
 	reasonMissing    = "no value"
 )
 

@@ -157,7 +157,7 @@ func TestInferTyped(t *testing.T) {
 	l := NewLearner(time.UTC)
 	l.Add(p)
 	got, guesses := l.Schema("f", schemas.ByID)
-	if c := got.Columns[2]; c.Name != "item_1_other" || c.Type.Kind != schemas.String || c.Label != "Colours (other)" || guesses[2].Why != "what people typed beside the choices" {
+	if c := got.Columns[2]; c.Name != "item_1_other" || c.Type.Kind != schemas.String || c.Label != "Colours (other)" || guesses[2].Why != "text that people typed next to the choices" {
 		t.Errorf("%+v, %+v", c, guesses[2])
 	}
 }

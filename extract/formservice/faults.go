@@ -47,11 +47,11 @@ type Faults string
 const (
 	aFlag     = "flag"
 	aRate     = "a rate from 0 to 1"
-	aNumber   = "a number from 0 on"
+	aNumber   = "a number, 0 or more"
 	aSeed     = "a seed"
 	aStatus   = "a status from 200 to 599"
 	anOffset  = "a whole number"
-	aSpan     = "a duration from 0 on"
+	aSpan     = "a duration, 0 or more"
 	aShift    = "a duration"
 	anAddress = "an address"
 )
@@ -64,7 +64,7 @@ var table = []struct{ name, takes, help string }{
 	{"busy", aRate, "rate of busy answers (error 3)"},
 	{"html", aRate, "rate of HTML pages"},
 	{"redirect", aRate, "rate of redirects to another host"},
-	{"cut", aRate, "rate of connections closed in mid-body"},
+	{"cut", aRate, "rate of connections closed in the middle of the body"},
 	{"truncate", aRate, "rate of bodies whose XML ends in the middle"},
 	{"reset", aRate, "rate of connections closed without an answer"},
 	{"slow", aRate, "rate of bodies that come in pieces"},
@@ -72,35 +72,35 @@ var table = []struct{ name, takes, help string }{
 
 	// On files of a chance, by their names, in the order in which they are tried; then on
 	// requests for files.
-	{"file-missing", aRate, "rate of files that are not there (404)"},
+	{"file-missing", aRate, "rate of missing files (404)"},
 	{"file-forbidden", aRate, "rate of files that are refused (403)"},
-	{"file-login", aRate, "rate of files in whose place a login page comes (200)"},
+	{"file-login", aRate, "rate of files with a login page in their place (200)"},
 	{"file-redirect", aRate, "rate of files that redirect to another host"},
 	{"file-home", aRate, "rate of files that redirect to a login page"},
 	{"file-unsized", aRate, "rate of files without length, ETag and ranges"},
 	{"file-busy", aRate, "rate of busy answers to requests for files"},
-	{"file-change", aRate, "rate of requests from which on a file has other bytes"},
-	{"file-cut", aRate, "rate of requests for files that are cut in mid-body"},
+	{"file-change", aRate, "rate of requests after which a file has other bytes"},
+	{"file-cut", aRate, "rate of requests for files that are cut in the middle of the body"},
 
 	// On the first requests, and on every n-th.
-	{"busy-first", aNumber, "so many busy answers first"},
+	{"busy-first", aNumber, "how many busy answers come first"},
 	{"insert-every", aNumber, "insert a result before every n-th request for results"},
-	{"edit-every", aNumber, "edit a result before every n-th"},
-	{"delete-every", aNumber, "delete a result before every n-th"},
+	{"edit-every", aNumber, "edit a result before every n-th request"},
+	{"delete-every", aNumber, "delete a result before every n-th request"},
 
 	// On requests beyond a bound.
-	{"per-minute", aNumber, "most requests a minute, the others get 429"},
+	{"per-minute", aNumber, "most requests a minute; the others get 429"},
 	{"page-504", aNumber, "HTTP 504 for a page of more than n results"},
 
 	// On all requests: how it answers.
 	{"busy-status", "200|429|503", "HTTP status of busy answers (default 503, v2: 429)"},
-	{"retry-after", aNumber, "their Retry-After in seconds (default none)"},
+	{"retry-after", aNumber, "Retry-After of busy answers in seconds (default none)"},
 	{"html-status", aStatus, "HTTP status of HTML pages (default 502)"},
-	{"slow-delay", aSpan, "the pause between the pieces (default 10ms)"},
-	{"redirect-to", anAddress, "that host (default https://elsewhere.invalid)"},
+	{"slow-delay", aSpan, "pause between the pieces of slow (default 10ms)"},
+	{"redirect-to", anAddress, "host of redirect (default https://elsewhere.invalid)"},
 	{"latency", aSpan, "pause before every answer"},
 	{"no-gzip", aFlag, "never compress"},
-	{"date-header-off", aShift, "the header Date is off by so much, like -1h"},
+	{"date-header-off", aShift, "how much the header Date is off, like -1h"},
 	{"old-root", aFlag, "root element fs_result"},
 	{"errors-200", aFlag, "error envelopes with HTTP 200"},
 	{"latin1", aFlag, "v1: ISO-8859-1"},
@@ -118,18 +118,18 @@ var table = []struct{ name, takes, help string }{
 	{"ignore-page", aFlag, "ignore fs_page"},
 	{"ignore-direction", aFlag, "ignore fs_sort_direction"},
 	{"ignore-sort", aFlag, "ignore fs_sort"},
-	{"by-date", aFlag, "order by date_finish where the order of ids was asked for"},
+	{"by-date", aFlag, "order by date_finish when the order of ids was requested"},
 
 	// Which results it tells of.
 	{"page-cap", aNumber, "most results on a page"},
-	{"cut-pages", aNumber, "send n results of a page at most, while pages and headers follow what was asked"},
-	{"count-all", aFlag, "counts, and headers of v2, are those of the whole form"},
-	{"count-off", anOffset, "counts, and headers of v2, are off by n results, like -1"},
+	{"cut-pages", aNumber, "send at most n results of a page; pages and headers follow what was requested"},
+	{"count-all", aFlag, "counts and headers of v2 are those of the whole form"},
+	{"count-off", anOffset, "counts and headers of v2 are off by n results, like -1"},
 	{"twice", aNumber, "results whose id is a multiple of n come twice on a page"},
-	{"twice-once", aNumber, "the first result whose id is a multiple of n comes twice, on one page alone"},
-	{"unsorted", aFlag, "the results of a page come in an order of their own"},
+	{"twice-once", aNumber, "the first result whose id is a multiple of n comes twice, on one page only"},
+	{"unsorted", aFlag, "the results of a page come in no order"},
 	{"lack-update", aNumber, "results whose id is a multiple of n show no date_update (1: all)"},
-	{"clock-off", aShift, "the clock of date_update is off by so much, like -5m"},
+	{"clock-off", aShift, "how much the clock of date_update is off, like -5m"},
 
 	// Shapes of API v2 that are unknown or differ between accounts. Without them it answers
 	// as the newest samples do.
@@ -210,7 +210,7 @@ func (f Faults) read() (*faults, error) {
 		case name == "" && !given:
 			continue
 		case at < 0:
-			return nil, fmt.Errorf("faults: unknown fault %q; known are %s", name, strings.Join(names, ", "))
+			return nil, fmt.Errorf("faults: unknown fault %q; use %s", name, strings.Join(names, ", "))
 		case !given:
 			value = "true"
 		}

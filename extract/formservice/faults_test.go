@@ -27,7 +27,7 @@ func TestFaults(t *testing.T) {
 		}
 	}
 	for list, want := range map[string]string{
-		"busi=1":            `unknown fault "busi"; known are seed, busy, `,
+		"busi=1":            `unknown fault "busi"; use seed, busy, `,
 		"busy":              "busy=true",
 		"busy=2":            "busy=2; give a rate from 0 to 1",
 		"cut=NaN":           "a rate",
@@ -35,13 +35,13 @@ func TestFaults(t *testing.T) {
 		"control=yes":       "give raw|ref",
 		"headings=no":       "give id|nested|items",
 		"html-status=99":    "give a status",
-		"page-cap=-1":       "give a number from 0 on",
+		"page-cap=-1":       "give a number, 0 or more",
 		"page-cap=0x10":     "give a number",
 		"seed=-1":           "give a seed",
 		"count-off=x":       "give a whole number",
 		"clock-off=5":       "clock-off=5",
 		"latency=5":         "latency=5",
-		"slow-delay=-5s":    "a duration from 0 on",
+		"slow-delay=-5s":    "a duration, 0 or more",
 		"old-root=yes":      "give flag",
 		"=":                 "unknown fault",
 		"v2-fractions=some": "none|random",

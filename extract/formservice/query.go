@@ -54,14 +54,14 @@ func parseQuery(raw string) ([]pair, error) {
 // unescape decodes a percent-encoded name or value.
 func unescape(s string, loose bool) (string, error) {
 	if i := strings.IndexFunc(s, func(r rune) bool { return r != '%' && !inQuery(r) }); i >= 0 {
-		return "", fmt.Errorf("holds the byte %#02x unencoded", s[i])
+		return "", fmt.Errorf("contains the byte %#02x unencoded", s[i])
 	}
 	if !loose && strings.Contains(s, "+") {
-		return "", fmt.Errorf("holds a raw +; write %%2B for a plus, %%20 for a space")
+		return "", fmt.Errorf("contains a raw +; write %%2B for a plus, %%20 for a space")
 	}
 	text, err := url.PathUnescape(s)
 	if err != nil {
-		return "", fmt.Errorf("holds %% without two hexadecimal digits")
+		return "", fmt.Errorf("contains %% without two hexadecimal digits")
 	}
 	if !utf8.ValidString(text) {
 		return "", fmt.Errorf("is not UTF-8")

@@ -121,7 +121,7 @@ func outcomeOf(g generation, c *call, known bool, fault Fault, limited int) outc
 		c.form.mu.RLock()
 		defer c.form.mu.RUnlock()
 	}
-	no := &refusal{code: codeInvalidURL, message: "the path is none of API " + c.api}
+	no := &refusal{code: codeInvalidURL, message: "not a path of API " + c.api}
 	var out outcome
 	if known {
 		out, no = g.answer()

@@ -43,7 +43,7 @@ func (s *Sender) address(call Call) (string, error) {
 	address := s.forms
 	if call.Transaction != GetForms {
 		if noSegment(call.Form) {
-			return "", &Error{Code: 78, Problem: fmt.Sprintf("%q is not a form: give its form directory", call.Form)}
+			return "", &Error{Code: 78, Problem: fmt.Sprintf("%q is not a form; give the form's directory, as `formetl forms` lists it", call.Form)}
 		}
 		address += "/" + Escape(call.Form)
 	}

@@ -38,18 +38,18 @@ type AnswerError struct {
 // Error names the problem and its byte offset in the answer.
 func (e *AnswerError) Error() string {
 	if e.NotService() {
-		tries := "the only try gave a page"
+		tries := "the only attempt got a web page"
 		if e.WebPages > 1 {
-			tries = fmt.Sprintf("each of %d tries gave the same page", e.WebPages)
+			tries = fmt.Sprintf("each of %d attempts got the same web page", e.WebPages)
 		}
-		return fmt.Sprintf("nothing that this run was answered came from the service: %s with HTTP status %d (%s); set base_url to the service's own address", tries, e.Status, e.Problem)
+		return fmt.Sprintf("the base URL is not the service's: %s with HTTP status %d (%s)", tries, e.Status, e.Problem)
 	}
 	s := "the answer cannot be read: " + e.Problem
 	if e.Offset >= 0 {
 		s += fmt.Sprintf(" (byte %d)", e.Offset)
 	}
 	if e.Status != 0 && e.Status != http.StatusOK {
-		s += fmt.Sprintf(" (HTTP status %d): is the base URL the service's?", e.Status)
+		s += fmt.Sprintf(" (HTTP status %d); check that the base URL is the service's own address", e.Status)
 	}
 	return s
 }
@@ -79,7 +79,7 @@ func (e *AnswerError) ExitCode() int {
 // Hint says what to check where something other than the service answers; otherwise it is "".
 func (e *AnswerError) Hint() string {
 	if e.NotService() {
-		return "check that the base URL is the service's own address"
+		return "set base_url (--base-url, FORMETL_BASE_URL) to the service's own address, such as https://fs1.example.com"
 	}
 	return ""
 }

@@ -55,7 +55,7 @@ func (s *Sender) exchange(ctx context.Context, call Call) (Header, error) {
 		return h, proxyRefusal(req.URL.Scheme, res.StatusCode)
 	}
 	if res.StatusCode >= http.StatusMultipleChoices && res.StatusCode < http.StatusBadRequest {
-		problem := "it redirects to " + s.redactedTarget(res) + ", which is not followed because that would carry the API key along"
+		problem := "it redirects to " + s.redactedTarget(res) + ", and formetl does not follow it, because that would send the API key there"
 		return h, &AnswerError{Offset: -1, Problem: problem, Fault: FaultForeign, Status: res.StatusCode}
 	}
 	body := bytes.NewBuffer(*call.Body) // whose memory is used for each attempt
@@ -63,7 +63,7 @@ func (s *Sender) exchange(ctx context.Context, call Call) (Header, error) {
 	*call.Body = body.Bytes()
 	switch {
 	case n > s.most:
-		return h, &AnswerError{Offset: -1, Status: h.Status, Problem: fmt.Sprintf("it is larger than the bound of %d bytes", s.most), Fault: FaultBeyond}
+		return h, &AnswerError{Offset: -1, Status: h.Status, Problem: fmt.Sprintf("it is larger than the limit of %d bytes", s.most), Fault: FaultBeyond}
 	case err != nil:
 		return h, s.networkError(ctx, req.URL, err)
 	case h.Status == http.StatusBadRequest && req.URL.Scheme == "http" && wantsTLS.Match(*call.Body):
@@ -112,7 +112,7 @@ func (s *Sender) networkError(ctx context.Context, asked *url.URL, err error) er
 		Final:   noTLS || is[*tls.CertificateVerificationError](cause) || is[x509.UnknownAuthorityError](cause) || is[x509.HostnameError](cause),
 	}
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		e.Problem = fmt.Sprintf("no whole answer within %s", s.cfg.Timeout)
+		e.Problem = fmt.Sprintf("no complete answer within %s", s.cfg.Timeout)
 	}
 	if is[x509.UnknownAuthorityError](cause) || is[x509.SystemRootsError](cause) {
 		e.remedy = "if a proxy or your company signs certificates itself, set SSL_CERT_FILE to a file with its root certificate"
@@ -125,7 +125,7 @@ func (s *Sender) networkError(ctx context.Context, asked *url.URL, err error) er
 	}
 	if dial, ok := errors.AsType[*net.OpError](cause); ok {
 		if e.unsent = dial.Op == "dial" || dial.Op == "proxyconnect"; dial.Op == "proxyconnect" {
-			e.Problem = fmt.Sprintf("the proxy of %s cannot be reached: %s", proxyVariable("https"), s.cfg.Key.Redact(dial.Err.Error()))
+			e.Problem = fmt.Sprintf("the proxy in %s cannot be reached: %s", proxyVariable("https"), s.cfg.Key.Redact(dial.Err.Error()))
 			return e
 		}
 	}

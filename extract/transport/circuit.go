@@ -142,7 +142,7 @@ func (c *circuit) leave(ctx context.Context, probe bool, e *effort, outcome stri
 	case m.answered:
 		if c.open {
 			c.wake()
-			c.cfg.Logger.LogAttrs(ctx, slog.LevelInfo, "the service is there again",
+			c.cfg.Logger.LogAttrs(ctx, slog.LevelInfo, "the service answers again",
 				slog.Duration("after", now.Sub(s.since).Round(time.Millisecond)), slog.Int("attempts", s.attempts))
 		}
 		c.streak, c.open = streak{}, false
@@ -164,7 +164,7 @@ func (c *circuit) leave(ctx context.Context, probe bool, e *effort, outcome stri
 		c.open, c.failed = true, 0
 		pause := c.pause()
 		c.next = now.Add(pause)
-		c.cfg.Logger.LogAttrs(ctx, slog.LevelWarn, "the service is not there: all requests wait while one at a time tries it",
+		c.cfg.Logger.LogAttrs(ctx, slog.LevelWarn, "the service does not answer; all requests wait while one at a time tries again",
 			slog.Time("since", s.since), slog.Int("attempts", s.attempts), slog.Duration("pause", pause.Round(time.Millisecond)),
 			slog.Time("until", s.since.Add(c.patience())), slog.String("error", c.cfg.Key.Redact(s.last.Error())))
 	}

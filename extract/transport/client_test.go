@@ -318,7 +318,7 @@ func TestAnswerSizeIsBound(t *testing.T) {
 		_, err := c.Results(t.Context(), "form1", extract.ResultsQuery{})
 		_, countErr := c.Count(t.Context(), "form1", extract.CountQuery{})
 		for _, err := range []error{err, countErr} {
-			if e := extracttest.MustAs[*transport.AnswerError](t, err); !strings.Contains(e.Problem, "larger than the bound") {
+			if e := extracttest.MustAs[*transport.AnswerError](t, err); !strings.Contains(e.Problem, "larger than the limit") {
 				t.Errorf("err = %v", err)
 			}
 		}

@@ -80,7 +80,7 @@ type StatusError struct {
 
 // Error names the HTTP status and the pause that the server asks for.
 func (e *StatusError) Error() string {
-	return fmt.Sprintf("HTTP status %d with an answer that is not the service's%s", e.Status, ComeBack(e.RetryAfter))
+	return fmt.Sprintf("HTTP status %d with an answer that is not from the service%s", e.Status, ComeBack(e.RetryAfter))
 }
 
 // ExitCode is 75 where trying again may help, else 69.
@@ -101,7 +101,7 @@ func ComeBack(after time.Duration) string {
 	if after <= 0 {
 		return ""
 	}
-	return fmt.Sprintf(" (it asks to come back after %s)", after.Round(time.Second))
+	return fmt.Sprintf(" (it asks to wait %s)", after.Round(time.Second))
 }
 
 // BudgetError says that a request budget is used up.
@@ -125,7 +125,7 @@ func (e *BudgetError) Error() string {
 	case 24 * time.Hour:
 		per = "24 hours"
 	}
-	return fmt.Sprintf("the budget of %d requests per %s is used up; the next one may be sent at %s", e.Limit, per, e.ComeBack())
+	return fmt.Sprintf("the budget of %d requests per %s is used up; the next request can be sent at %s", e.Limit, per, e.ComeBack())
 }
 
 // ExitCode is 75: the budget refills.
@@ -147,7 +147,7 @@ type OutageError struct {
 
 // Error says since when the service is away, how many attempts failed, and what to do.
 func (e *OutageError) Error() string {
-	return fmt.Sprintf("the service is not there since %s: %d attempts failed in a row, the last with: %v; run again later", e.Since.Format(time.RFC3339), e.Attempts, e.Last)
+	return fmt.Sprintf("the service has not answered since %s: %d attempts in a row failed, the last with: %v", e.Since.Format(time.RFC3339), e.Attempts, e.Last)
 }
 
 // Unwrap returns the last attempt's error.

@@ -129,7 +129,7 @@ func hostOf(u *url.URL) string {
 func (s *Sender) receive(ctx context.Context, r *receipt) (h Header, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	silent := &NetworkError{Problem: fmt.Sprintf("nothing came within %s", s.cfg.Timeout)}
+	silent := &NetworkError{Problem: fmt.Sprintf("nothing arrived within %s", s.cfg.Timeout)}
 	idle := time.AfterFunc(s.cfg.Timeout, func() { cancel(silent) })
 	defer idle.Stop()
 	broken := func(err error) error {
@@ -236,7 +236,7 @@ func (r *receipt) begin(res *http.Response, after time.Duration) (done bool, err
 	case status == http.StatusRequestedRangeNotSatisfiable && r.written > 0:
 		r.written, r.validator = 0, ""
 		r.changes++
-		return false, &NetworkError{Problem: "the file became shorter"}
+		return false, &NetworkError{Problem: "the file became shorter meanwhile"}
 	case status != http.StatusOK && status != http.StatusPartialContent:
 		r.file.Status = FileFailed
 	case page && (asked.Path != r.call.Link.Path || !strings.HasPrefix(strings.ToLower(named), ".htm") && !strings.HasPrefix(strings.ToLower(named), ".xht")):
@@ -256,7 +256,7 @@ func (r *receipt) begin(res *http.Response, after time.Duration) (done bool, err
 		_, err := fmt.Sscanf(res.Header.Get("Content-Range"), "bytes %d-%d/%d", &from, &to, &whole)
 		if err != nil || from != r.written || to != whole-1 || r.validator == "" || validator != r.validator {
 			r.written, r.validator = 0, ""
-			return false, &NetworkError{Problem: "the answer is not the rest of the file that was asked for"}
+			return false, &NetworkError{Problem: "the answer is not the rest of the file that was requested"}
 		}
 		return false, nil
 	}
@@ -275,7 +275,7 @@ func (r *receipt) begin(res *http.Response, after time.Duration) (done bool, err
 // addressError tells that a host is at an address of this machine or of its network.
 type addressError struct{ address string }
 
-func (e *addressError) Error() string { return e.address + " is no public address" }
+func (e *addressError) Error() string { return e.address + " is not a public address" }
 
 // publicOnly refuses a connection to an address that is not public, whatever name led to it: a link
 // is text that anybody may have typed.

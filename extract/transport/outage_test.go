@@ -111,7 +111,7 @@ func TestOutageIsWaitedOut(t *testing.T) {
 		if sent > most {
 			t.Errorf("%d attempts failed in an outage of %s, want at most %d", sent, away, most)
 		}
-		for _, line := range []string{`"level":"WARN","msg":"the service is not there`, `"level":"INFO","msg":"the service is there again"`} {
+		for _, line := range []string{`"level":"WARN","msg":"the service does not answer`, `"level":"INFO","msg":"the service answers again"`} {
 			if strings.Count(log, line) != 1 {
 				t.Errorf("%s was logged %d times in\n%s", line, strings.Count(log, line), log)
 			}
@@ -150,7 +150,7 @@ func TestOutageEnds(t *testing.T) {
 					t.Errorf("a request ended after %s", took)
 				}
 				if e.Attempts < transport.OpensAfter || e.Since.Sub(start) > time.Second || !transport.Temporary(err) ||
-					!strings.Contains(err.Error(), e.Since.Format(time.RFC3339)) || !strings.Contains(err.Error(), "run again later") {
+					!strings.Contains(err.Error(), e.Since.Format(time.RFC3339)) || !strings.Contains(err.Error(), "has not answered since") {
 					t.Errorf("%+v: %v", e, err)
 				}
 			})
@@ -173,7 +173,7 @@ func TestOutageEnds(t *testing.T) {
 		}
 		time.Sleep(c.Settings().BackoffMax) // virtual
 		if _ = countOnly(t.Context(), c); o.sent.Load() < sent+1 {
-			t.Error("nobody looks whether the service is there again")
+			t.Error("nobody looks whether the service answers again")
 		}
 		time.Sleep(time.Until(o.end()))
 		if err := countOnly(t.Context(), c); err != nil || c.IsOpen() {

@@ -126,7 +126,7 @@ func TestRetriesTellAnErrorOnce(t *testing.T) {
 		if err := countOnly(t.Context(), client); err == nil {
 			t.Fatal("no error")
 		}
-		if log := logged.String(); strings.Count(log, "refused") != 1 || strings.Count(log, "is tried again") < 3 {
+		if log := logged.String(); strings.Count(log, "refused") != 1 || strings.Count(log, "; trying again") < 3 {
 			t.Errorf("the log has\n%s", log)
 		}
 	})

@@ -38,7 +38,7 @@ func proxyFromEnvironment() func(*http.Request) (*url.URL, error) {
 	return func(r *http.Request) (*url.URL, error) {
 		proxy, err := find(r.URL)
 		if err != nil || proxy != nil && proxy.Host == unreadable { // the address may hold a password
-			return nil, &Error{Code: 78, Problem: fmt.Sprintf("the address of the proxy in %s cannot be read; give it as http://host:port", proxyVariable(r.URL.Scheme))}
+			return nil, &Error{Code: 78, Problem: fmt.Sprintf("the address of the proxy in %s cannot be read; write it as http://host:port", proxyVariable(r.URL.Scheme))}
 		}
 		return proxy, nil
 	}
@@ -49,15 +49,15 @@ func proxyFromEnvironment() func(*http.Request) (*url.URL, error) {
 func proxyRefusal(scheme string, status int) *NetworkError {
 	variable := proxyVariable(scheme)
 	e := &NetworkError{
-		Problem: fmt.Sprintf("the proxy of %s refuses with %d %s", variable, status, http.StatusText(status)),
+		Problem: fmt.Sprintf("the proxy in %s refuses: %d %s", variable, status, http.StatusText(status)),
 		Final:   status < http.StatusInternalServerError && status != http.StatusTooManyRequests,
 	}
 	e.unsent = !e.Final
 	switch {
 	case status == http.StatusProxyAuthRequired:
-		e.Problem += fmt.Sprintf(": give its user and password in %s, as http://user:password@host:port", variable)
+		e.Problem += fmt.Sprintf("; put its user and password into %s, as http://user:password@host:port", variable)
 	case e.Final:
-		e.Problem += ": have it allow the service, or go without it (NO_PROXY)"
+		e.Problem += "; allow the service there, or bypass the proxy with NO_PROXY"
 	}
 	return e
 }

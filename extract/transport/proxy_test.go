@@ -37,13 +37,13 @@ func TestWhatStandsBetween(t *testing.T) {
 		want                        []string
 		temporary                   bool
 	}{
-		{name: "CONNECT asks for a password", base: faraway, variable: "HTTPS_PROXY", proxy: proxy(407), want: []string{"the proxy of HTTPS_PROXY", "407 Proxy Authentication Required", "user", "HTTPS_PROXY"}},
-		{name: "CONNECT is forbidden", base: faraway, variable: "HTTPS_PROXY", proxy: proxy(403), want: []string{"the proxy of HTTPS_PROXY", "403 Forbidden", "NO_PROXY"}},
-		{name: "CONNECT fails", base: faraway, variable: "HTTPS_PROXY", proxy: proxy(502), want: []string{"the proxy of HTTPS_PROXY", "502 Bad Gateway"}, temporary: true},
-		{name: "CONNECT is too many", base: faraway, variable: "HTTPS_PROXY", proxy: proxy(429), want: []string{"the proxy of HTTPS_PROXY", "429 Too Many Requests"}, temporary: true},
-		{name: "plain HTTP asks for a password", base: "http://fs1.example.invalid", variable: "HTTP_PROXY", proxy: proxy(407), want: []string{"the proxy of HTTP_PROXY", "407", "user"}},
-		{name: "nobody listens", base: faraway, variable: "HTTPS_PROXY", proxy: closed.URL, want: []string{"the proxy of HTTPS_PROXY", "127.0.0.1", "refused", "HTTPS_PROXY"}, temporary: true},
-		{name: "unknown proxy", base: faraway, variable: "HTTPS_PROXY", proxy: "http://proxy.example.invalid:3128", want: []string{"the proxy of HTTPS_PROXY", "proxy.example.invalid"}, temporary: true},
+		{name: "CONNECT asks for a password", base: faraway, variable: "HTTPS_PROXY", proxy: proxy(407), want: []string{"the proxy in HTTPS_PROXY", "407 Proxy Authentication Required", "user", "HTTPS_PROXY"}},
+		{name: "CONNECT is forbidden", base: faraway, variable: "HTTPS_PROXY", proxy: proxy(403), want: []string{"the proxy in HTTPS_PROXY", "403 Forbidden", "NO_PROXY"}},
+		{name: "CONNECT fails", base: faraway, variable: "HTTPS_PROXY", proxy: proxy(502), want: []string{"the proxy in HTTPS_PROXY", "502 Bad Gateway"}, temporary: true},
+		{name: "CONNECT is too many", base: faraway, variable: "HTTPS_PROXY", proxy: proxy(429), want: []string{"the proxy in HTTPS_PROXY", "429 Too Many Requests"}, temporary: true},
+		{name: "plain HTTP asks for a password", base: "http://fs1.example.invalid", variable: "HTTP_PROXY", proxy: proxy(407), want: []string{"the proxy in HTTP_PROXY", "407", "user"}},
+		{name: "nobody listens", base: faraway, variable: "HTTPS_PROXY", proxy: closed.URL, want: []string{"the proxy in HTTPS_PROXY", "127.0.0.1", "refused", "HTTPS_PROXY"}, temporary: true},
+		{name: "unknown proxy", base: faraway, variable: "HTTPS_PROXY", proxy: "http://proxy.example.invalid:3128", want: []string{"the proxy in HTTPS_PROXY", "proxy.example.invalid"}, temporary: true},
 		{name: "no address", base: faraway, variable: "HTTPS_PROXY", proxy: "http://someone:se%cret@pro xy:port", want: []string{"HTTPS_PROXY", "cannot be read"}},
 		{name: "no address, lower case", base: faraway, variable: "https_proxy", proxy: "http://[::1:3128", want: []string{"HTTPS_PROXY", "cannot be read"}},
 		{name: "no address but a scheme", base: faraway, variable: "HTTPS_PROXY", proxy: "http://", want: []string{"HTTPS_PROXY", "cannot be read"}},

@@ -205,7 +205,7 @@ func TestRetryAfter(t *testing.T) {
 				err := countOnly(t.Context(), c)
 				took := time.Since(start)
 				if tc.gives {
-					if err == nil || !transport.Temporary(err) || took != 0 || !strings.Contains(err.Error(), "come back after") {
+					if err == nil || !transport.Temporary(err) || took != 0 || !strings.Contains(err.Error(), "it asks to wait") {
 						t.Errorf("%s with %d: after %s err = %v, want to give up at once", tc.header, status, took, err)
 					}
 					return
@@ -244,7 +244,7 @@ func TestPatience(t *testing.T) {
 		if took := time.Since(start); took > transport.DefaultPatience+transport.DefaultTimeout || took < transport.DefaultPatience/2 {
 			t.Errorf("it took %s", took)
 		}
-		if e := transport.MustAs[*transport.NetworkError](t, err); !transport.Temporary(err) || e.Problem != "no whole answer within 30s" {
+		if e := transport.MustAs[*transport.NetworkError](t, err); !transport.Temporary(err) || e.Problem != "no complete answer within 30s" {
 			t.Errorf("err = %v", err)
 		}
 	})
@@ -454,7 +454,7 @@ func TestCopyIsNotRepeated(t *testing.T) {
 			}, nil)
 			form, err := c.Copy(t.Context(), "form1", extract.CopyTarget{})
 			got := refused
-			if _, ok := errors.AsType[*transport.Error](err); ok && !transport.Temporary(err) && strings.Contains(err.Error(), "whether the copy was made is not known") {
+			if _, ok := errors.AsType[*transport.Error](err); ok && !transport.Temporary(err) && strings.Contains(err.Error(), "it is not known whether the copy was made") {
 				got = unclear
 			} else if err == nil && asked == 2 && form.Directory == "copy" {
 				got = repeated

@@ -175,10 +175,10 @@ func NewSender(cfg Config, dialect Dialect) (*Sender, error) {
 		return nil, &Error{Code: 78, Problem: cfg.Key.Redact(err.Error())}
 	}
 	if noSegment(cfg.Account) {
-		return nil, &Error{Code: 78, Problem: fmt.Sprintf("account %q: give the account's URL extension", cfg.Account)}
+		return nil, &Error{Code: 78, Problem: fmt.Sprintf("account %q is not an account; give the account's URL extension, the first part of the forms' addresses", cfg.Account)}
 	}
 	if cfg.Key.IsZero() {
-		return nil, &Error{Code: 78, Problem: "no API key: set FORMETL_API_KEY, or name a file that holds it"}
+		return nil, &Error{Code: 78, Problem: "no API key; set FORMETL_API_KEY, or name a file that contains the key"}
 	}
 	if cfg.Retries < 0 {
 		cfg.Retries = DefaultRetries
@@ -290,7 +290,7 @@ func (s *Sender) Send(ctx context.Context, call Call) error {
 		}
 		pause := max(min(pauses.NextBackOff(), rest), m.after) // the last attempt is made at the end of the patience
 		e.spent += pause
-		s.cfg.Logger.LogAttrs(ctx, slog.LevelInfo, "request is tried again",
+		s.cfg.Logger.LogAttrs(ctx, slog.LevelInfo, "the request failed; trying again",
 			slog.String("transaction", call.Transaction), slog.String("form", call.Form),
 			slog.Int("attempt", e.attempts), slog.Duration("pause", pause.Round(time.Millisecond)), s.errorOnce(e))
 		s.cfg.Contact(Contact{s.base.Host, m.answered, strings.TrimPrefix(e.told, "network: "), rest})
@@ -456,6 +456,6 @@ func encoded(h Header) error {
 	}
 	return &AnswerError{
 		Offset: -1, Fault: FaultBeyond,
-		Problem: fmt.Sprintf("its content encoding %.40q is not one that is read: gzip; if a proxy changes answers so, go without it (NO_PROXY)", encoding),
+		Problem: fmt.Sprintf("its content encoding %.40q is not supported, only gzip; if a proxy does this, bypass it with NO_PROXY", encoding),
 	}
 }

@@ -45,9 +45,9 @@ func (e *ServiceError) Error() string {
 	}
 	sent := ""
 	if e.Sent != "" && (e.Code == CodeInvalidValue || e.Code == CodeInvalidID) {
-		sent = "; sent were " + e.Sent
+		sent = "; formetl sent " + e.Sent
 	}
-	meaning := cmp.Or(codes[e.Code].meaning, "a code that the specification does not list")
+	meaning := cmp.Or(codes[e.Code].meaning, "a code that is not in the specification")
 	message := cmp.Or(strings.Join(strings.Fields(e.Message), " "), "without a message") // on one line
 	return fmt.Sprintf("the service answered %s %d (%s): %s%s%s", kind, number, meaning, message, sent, ComeBack(e.RetryAfter))
 }
@@ -64,9 +64,9 @@ var codes = map[int]struct {
 	CodeInvalidURL:   {"invalid or incomplete API URL", 78, ClassFinal, ""},
 	CodeInvalidValue: {"invalid URL parameter value", 0, ClassFinal, ""},
 	CodeBusy:         {"system too busy", 0, ClassBusy, ""},
-	CodeInvalidKey:   {"invalid API key", 77, ClassFinal, "check the API key: it stands on the form's API page"},
-	CodeInvalidUser:  {"invalid user", 66, ClassFinal, "check the account: it is the first part of the form's own address"},
-	CodeInvalidForm:  {"invalid form", 66, ClassFinal, "check the form's directory; `formetl forms` lists the forms"},
+	CodeInvalidKey:   {"invalid API key", 77, ClassFinal, "copy the API key from the form's API page again"},
+	CodeInvalidUser:  {"invalid user", 66, ClassFinal, "check the account: it is the first part of the address of a form"},
+	CodeInvalidForm:  {"invalid form", 66, ClassFinal, "check the form's directory; `formetl forms` lists all forms"},
 	CodeInvalidID:    {"invalid result ID", 0, ClassFinal, ""},
 }
 
@@ -84,7 +84,7 @@ func (e *ServiceError) ExitCode() int {
 // Hint says what to check after the service refused the request, "" if nothing is known.
 func (e *ServiceError) Hint() string {
 	if e.Code == CodeInvalidValue && e.Asked != "" {
-		return "the likely cause is what was asked for: check " + e.Asked
+		return "check what was requested, which is the likely cause: " + e.Asked
 	}
 	return codes[e.Code].hint
 }

@@ -52,7 +52,7 @@ func askFor[T any](ctx context.Context, c *Client, call transport.Call, element 
 			return err
 		}
 		if n == nil {
-			return transport.Wrong("it holds no <" + element + "> element")
+			return transport.Wrong("it has no <" + element + "> element")
 		}
 		value, err = read(n)
 		return err

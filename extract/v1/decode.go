@@ -57,7 +57,7 @@ func notXML(why string) error {
 	return &transport.AnswerError{Offset: -1, Problem: "not XML: " + why, Fault: transport.FaultGarbled}
 }
 
-func notHTML() error { return notXML("it is an HTML page, as a proxy or a login page sends it") }
+func notHTML() error { return notXML("it is an HTML page, such as a login page or a proxy's error page") }
 
 // prepare converts Text to clean UTF-8 and prepares the scanner to read it.
 func (d *decoder) prepare() error {
@@ -83,7 +83,7 @@ func (d *decoder) prepare() error {
 	}
 	switch c {
 	case charsetUnknown:
-		problem := fmt.Sprintf("its charset %.40q is not one that is read: UTF-8, US-ASCII, ISO-8859-1", cmp.Or(d.media.label, string(declared)))
+		problem := fmt.Sprintf("its charset %.40q is not supported, only UTF-8, US-ASCII and ISO-8859-1", cmp.Or(d.media.label, string(declared)))
 		return &transport.AnswerError{Offset: -1, Problem: problem, Fault: transport.FaultBeyond}
 	case charsetLatin1:
 		d.Text, d.Spare = latin1ToUTF8(d.Spare[:0], d.Text), d.Text

@@ -26,7 +26,7 @@ func (d *decoder) readEnvelope(success func() error) error {
 	read, start := s.skip, int(s.name.Start)
 	switch status, _ := s.attr("status"); {
 	case !s.Ours:
-		refused = s.Problem(transport.FaultForeign, start, "not an answer of the service: the root element is neither fs_response nor fs_result")
+		refused = s.Problem(transport.FaultForeign, start, "not from the service: the root element is neither fs_response nor fs_result")
 	case string(status) == "success":
 		read = success
 	case string(status) == "error":
@@ -38,7 +38,7 @@ func (d *decoder) readEnvelope(success func() error) error {
 			return err
 		}
 	default:
-		refused = s.Problem(transport.FaultWrong, start, "not an answer of the service: the root element's status is neither success nor error")
+		refused = s.Problem(transport.FaultWrong, start, "not from the service: the root element's status is neither success nor error")
 	}
 	if err := read(); err != nil {
 		return err
@@ -63,12 +63,12 @@ func (d *decoder) readPage() error {
 		case "headings":
 			return d.readHeadings(0)
 		case "count", "forms", "form", "status", "publish": // answers of other transactions
-			other = ", with a " + string(name) + " element"
+			other = " (it has a " + string(name) + " element)"
 		}
 		return s.skip()
 	})
 	if err == nil && !found {
-		s.NoteWrong(-1, "another form's shape: a success without a results element"+other)
+		s.NoteWrong(-1, "it reports success but has no results element"+other)
 	}
 	return err
 }

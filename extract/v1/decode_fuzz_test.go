@@ -64,17 +64,17 @@ atus ]]></heading><metas><meta id="m">M</meta></metas><items><heading for="353-0
 // and is lenient in places, accepts it. Most is not well-formed.
 var policyRefusals = []string{
 	"a duplicate attribute", // which of two ids counts must not be guessed
-	"a tag in which no space stands before an attribute, or a bad name",
-	"a tag with more attributes than the bound",
-	"it is nested deeper than the bound",
+	"a tag with a bad name, or without a space before an attribute",
+	"a tag with too many attributes",
+	"it is nested too deeply",
 	"a second root element",        // two answers glued together
 	"text before the root element", // a program's warning
 	"text after the root element",  // as above
 	"a CDATA section outside the root element",
 	"a DOCTYPE with an internal subset", // it could define entities
-	"a DOCTYPE that does not stand alone before the root element",
-	"a <! that begins neither a comment nor a CDATA section nor a DOCTYPE",
-	"an XML declaration that does not begin the document",
+	"a second DOCTYPE, or one that is not before the root element",
+	"a <! that does not begin a comment, a CDATA section or a DOCTYPE",
+	"an XML declaration that is not at the beginning",
 }
 
 // refusedByPolicy tells whether err is one of policyRefusals.

@@ -125,7 +125,7 @@ func (d *decoder) fieldOf(kind page.Kind) int32 {
 	s := &d.scan
 	id, _ := s.attr("id")
 	if len(id) == 0 {
-		s.NoteWrong(int(s.name.Start), "no id: one of a result's "+kind.String()+" elements has none")
+		s.NoteWrong(int(s.name.Start), "one of a result's "+kind.String()+" elements has no id")
 		return -1
 	}
 	field, added := d.Field(kind, id)

@@ -34,9 +34,9 @@ func TestBounds(t *testing.T) {
 		want       string // of the error, "" for none
 	}{
 		{"results at the bound", results(10_000), ""},
-		{"results beyond", results(10_001), "more results than the bound of 10000"},
+		{"results beyond", results(10_001), "it has more results than the limit of 10000"},
 		{"depth at the bound", deep(64), ""},
-		{"depth beyond", deep(65), "nested deeper"},
+		{"depth beyond", deep(65), "nested too deeply"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			check := func(how string, err error) {

@@ -165,7 +165,7 @@ func (s *scanner) scanStart() error {
 	start := s.Pos + 1
 	i := nameEnd(s.Buf, start)
 	if i == start {
-		return s.Fail(start, "a < that begins no tag")
+		return s.Fail(start, "a < that does not begin a tag")
 	}
 	if len(s.open) == 0 && s.rootSeen {
 		return s.Fail(s.Pos, "a second root element")
@@ -187,12 +187,12 @@ func (s *scanner) scanStart() error {
 				return s.Truncated()
 			}
 			if s.Buf[j+1] != '>' {
-				return s.Fail(j, "a / inside a tag that does not end it")
+				return s.Fail(j, "a / in the middle of a tag")
 			}
 			s.Pos, s.pending = j+2, true
 			return s.push(s.name)
 		case i == j:
-			return s.Fail(j, "a tag in which no space stands before an attribute, or a bad name")
+			return s.Fail(j, "a tag with a bad name, or without a space before an attribute")
 		}
 		var err error
 		if i, err = s.scanAttribute(j); err != nil {
@@ -214,7 +214,7 @@ func (s *scanner) scanAttribute(i int) (int, error) {
 		}
 	}
 	if len(s.attrs) == maxAttributes {
-		return 0, s.Problem(transport.FaultBeyond, i, "a tag with more attributes than the bound")
+		return 0, s.Problem(transport.FaultBeyond, i, "a tag with too many attributes")
 	}
 	i = blanksEnd(s.Buf, end)
 	if i >= len(s.Buf) {
@@ -262,7 +262,7 @@ func (s *scanner) scanEnd() error {
 		if len(s.Buf)-i < len(name) && bytes.HasPrefix(name, s.Buf[i:]) {
 			return s.Truncated()
 		}
-		return s.Fail(s.Pos, "an end tag that does not match the element it stands in")
+		return s.Fail(s.Pos, "an end tag that does not match its start tag")
 	}
 	i += len(name)
 	if i < len(s.Buf) && s.Buf[i] != '>' {
@@ -272,7 +272,7 @@ func (s *scanner) scanEnd() error {
 		return s.Truncated()
 	}
 	if s.Buf[i] != '>' {
-		return s.Fail(s.Pos, "an end tag that does not match the element it stands in")
+		return s.Fail(s.Pos, "an end tag that does not match its start tag")
 	}
 	s.Pos = i + 1
 	s.open = s.open[:len(s.open)-1]

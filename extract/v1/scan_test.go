@@ -80,7 +80,7 @@ func TestScan(t *testing.T) {
 
 const (
 	truncated = "truncated"
-	reference = "a & that begins none"
+	reference = "a & that does not begin"
 	mismatch  = "an end tag that does not match"
 )
 
@@ -115,13 +115,13 @@ var refusedDocuments = []struct{ doc, want string }{
 	{"<a/>&#32;", "text after the root element"},
 	{"<a/><b/>", "a second root element"},
 	{"x<a/>", "text before the root element"},
-	{"< a/>", "a < that begins no tag"},
-	{"<a>1 < 2</a>", "a < that begins no tag"},
-	{"<1/>", "a < that begins no tag"},
-	{"<-a/>", "a < that begins no tag"},
-	{"<a$/>", "or a bad name"},
+	{"< a/>", "a < that does not begin a tag"},
+	{"<a>1 < 2</a>", "a < that does not begin a tag"},
+	{"<1/>", "a < that does not begin a tag"},
+	{"<-a/>", "a < that does not begin a tag"},
+	{"<a$/>", "a bad name"},
 	{"<a 1='2'/>", "a bad attribute name"},
-	{"<a / >", "a / inside a tag"},
+	{"<a / >", "a / in the middle of a tag"},
 	{"<a b/>", "an attribute without ="},
 	{"<a b c='1'/>", "an attribute without ="},
 	{"<a b=1/>", "an attribute without quotes"},
@@ -129,8 +129,8 @@ var refusedDocuments = []struct{ doc, want string }{
 	{"<a b='&'/>", reference},
 	{"<a b='&#60'/>", reference},
 	{"<a b='1' b='2'/>", "a duplicate attribute"},
-	{"<a b='1'c='2'/>", "no space stands before an attribute"},
-	{"<a" + manyAttributes() + "/>", "more attributes than the bound"},
+	{"<a b='1'c='2'/>", "without a space before an attribute"},
+	{"<a" + manyAttributes() + "/>", "too many attributes"},
 	{"<a>&</a>", reference},
 	{"<a>& </a>", reference},
 	{"<a>&;</a>", reference},
@@ -144,21 +144,21 @@ var refusedDocuments = []struct{ doc, want string }{
 	{"<a>&#-65;</a>", reference},
 	{"<a>&#6 5;</a>", reference},
 	{"<a>&#4A;</a>", reference},
-	{"<a>]]></a>", "a ]]> that ends no CDATA section"},
-	{"<a>&amp;]]></a>", "a ]]> that ends no CDATA section"},
-	{"<a>x]]]></a>", "a ]]> that ends no CDATA section"},
+	{"<a>]]></a>", "a ]]> without a CDATA section"},
+	{"<a>&amp;]]></a>", "a ]]> without a CDATA section"},
+	{"<a>x]]]></a>", "a ]]> without a CDATA section"},
 	{"<a><!-- -- --></a>", "a -- inside a comment"},
 	{"<a><!-- ---></a>", "a -- inside a comment"},
-	{"<a><!x></a>", "a <! that begins neither"},
-	{"<a><![cdata[]]></a>", "a <! that begins neither"},
+	{"<a><!x></a>", "a <! that does not begin a comment"},
+	{"<a><![cdata[]]></a>", "a <! that does not begin a comment"},
 	{"<![CDATA[x]]><a/>", "a CDATA section outside"},
 	{"<!DOCTYPE a []><a/>", "a DOCTYPE with an internal subset"},
-	{"<!DOCTYPE a><!DOCTYPE a><a/>", "a DOCTYPE that does not stand alone"},
-	{"<a><!DOCTYPE a></a>", "a DOCTYPE that does not stand alone"},
+	{"<!DOCTYPE a><!DOCTYPE a><a/>", "a second DOCTYPE, or one that is not"},
+	{"<a><!DOCTYPE a></a>", "a second DOCTYPE, or one that is not"},
 	{"<a><? x?></a>", "a processing instruction without a name"},
-	{"<a/><?xml version='1.0'?>", "an XML declaration that does not begin"},
-	{"<!-- x --><?XML version='1.0'?><a/>", "an XML declaration that does not begin"},
-	{"<a\v/>", "or a bad name"},
+	{"<a/><?xml version='1.0'?>", "an XML declaration that is not at the beginning"},
+	{"<!-- x --><?XML version='1.0'?><a/>", "an XML declaration that is not at the beginning"},
+	{"<a\v/>", "a bad name"},
 	{"<a \xff='1'/>", "a bad attribute name"},
 }
 

@@ -54,14 +54,14 @@ func (s *scanner) scanText() error {
 				return s.Truncated()
 			}
 			if at := bytes.Index(s.Buf[i:i+n], []byte("]]>")); at >= 0 {
-				return s.Fail(i+at, "a ]]> that ends no CDATA section")
+				return s.Fail(i+at, "a ]]> without a CDATA section")
 			}
 			end, err := s.decodeReferences(i, i+n)
 			s.text, s.Pos = page.Span{Start: int32(start), End: int32(end)}, i+n
 			return err
 		default: // '>'
 			if i-start >= 2 && s.Buf[i-1] == ']' && s.Buf[i-2] == ']' {
-				return s.Fail(i-2, "a ]]> that ends no CDATA section")
+				return s.Fail(i-2, "a ]]> without a CDATA section")
 			}
 			i++
 		}
@@ -75,7 +75,7 @@ func (s *scanner) decodeReferences(i, end int) (int, error) {
 	for {
 		r, n := decodeReference(s.Buf[i:end])
 		if n == 0 {
-			return 0, s.Fail(i, "a & that begins none of the references &amp; &lt; &gt; &quot; &apos; &#n; &#xn;")
+			return 0, s.Fail(i, "a & that does not begin &amp; &lt; &gt; &quot; &apos; &#n; or &#xn;")
 		}
 		w = s.Put(w, r)
 		i += n
@@ -168,7 +168,7 @@ func (s *scanner) scanDeclaration() (isData bool, err error) {
 			return false, s.Truncated()
 		}
 	}
-	return false, s.Fail(s.Pos, "a <! that begins neither a comment nor a CDATA section nor a DOCTYPE")
+	return false, s.Fail(s.Pos, "a <! that does not begin a comment, a CDATA section or a DOCTYPE")
 }
 
 func (s *scanner) skipComment() error {
@@ -188,7 +188,7 @@ func (s *scanner) skipComment() error {
 // because the subset could define entities.
 func (s *scanner) skipDoctype() error {
 	if s.rootSeen || s.typeSeen {
-		return s.Fail(s.Pos, "a DOCTYPE that does not stand alone before the root element")
+		return s.Fail(s.Pos, "a second DOCTYPE, or one that is not before the root element")
 	}
 	s.typeSeen = true
 	var quote byte
@@ -223,7 +223,7 @@ func (s *scanner) skipInstruction() error {
 	case end == start:
 		return s.Fail(start, "a processing instruction without a name")
 	case s.Pos != s.first && bytes.EqualFold(s.Buf[start:end], []byte("xml")):
-		return s.Fail(s.Pos, "an XML declaration that does not begin the document")
+		return s.Fail(s.Pos, "an XML declaration that is not at the beginning")
 	}
 	s.Pos = end + n + len("?>")
 	return nil

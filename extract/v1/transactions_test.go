@@ -153,9 +153,9 @@ func TestRefusedParameters(t *testing.T) {
 		code int
 		want string
 	}{
-		{2, "; sent were fs_min_date=2026-01-01 00:00:00, fs_max_date=2026-01-31 23:59:59, fs_min_id=5, fs_sort_direction=asc, " +
+		{2, "; formetl sent fs_min_date=2026-01-01 00:00:00, fs_max_date=2026-01-31 23:59:59, fs_min_id=5, fs_sort_direction=asc, " +
 			"fs_search_begins_1=a [redacted], fs_view=12, fs_include_headings"},
-		{103, "; sent were fs_min_date="},
+		{103, "; formetl sent fs_min_date="},
 		{102, ""},
 	} {
 		body := fmt.Sprintf(`<fs_response status="error"><error code="%d">No</error></fs_response>`, tc.code)
@@ -180,9 +180,9 @@ func TestSearchIsChecked(t *testing.T) {
 		where []extract.Criterion
 		want  string
 	}{
-		{[]extract.Criterion{{Column: "1", Operator: extract.OpEquals, Term: "a"}, {Column: "1", Operator: extract.OpEquals, Term: "b"}}, `search equals on column "1" twice`},
-		{[]extract.Criterion{{Column: "1", Operator: "like", Term: "a"}}, `"like" is not an operator`},
-		{[]extract.Criterion{{Column: "", Operator: extract.OpEquals, Term: "a"}}, "no column"},
+		{[]extract.Criterion{{Column: "1", Operator: extract.OpEquals, Term: "a"}, {Column: "1", Operator: extract.OpEquals, Term: "b"}}, `search equals on column "1" is given twice`},
+		{[]extract.Criterion{{Column: "1", Operator: "like", Term: "a"}}, `unknown operator "like"`},
+		{[]extract.Criterion{{Column: "", Operator: extract.OpEquals, Term: "a"}}, "the column is missing"},
 	} {
 		_, err := c.Results(t.Context(), "form1", extract.ResultsQuery{Search: extract.Search{Where: tc.where}})
 		if e := extracttest.MustAs[*transport.Error](t, err); !strings.Contains(e.Problem, tc.want) {

@@ -29,7 +29,7 @@ func parse(body []byte) (object, error) {
 		return nil, err
 	}
 	if body[first] != '{' {
-		return nil, s.Problem(transport.FaultForeign, -1, "not an answer of the service: it is an array")
+		return nil, s.Problem(transport.FaultForeign, -1, "not from the service: it is an array")
 	}
 	return objectOf(body[first:]), nil
 }
@@ -108,7 +108,7 @@ func refusalOf(status int, body []byte) error {
 	case err == nil && status < http.StatusInternalServerError:
 		return &transport.ServiceError{Message: o.text("message"), ByStatus: true}
 	case err == nil:
-		return &transport.AnswerError{Offset: -1, Problem: "not an answer of the service: it has no member error", Fault: transport.FaultForeign}
+		return &transport.AnswerError{Offset: -1, Problem: "not from the service: it has no member error", Fault: transport.FaultForeign}
 	case status == http.StatusUnauthorized, a != nil && a.Fault == transport.FaultEmpty && status < http.StatusInternalServerError:
 		return &transport.ServiceError{ByStatus: true}
 	}

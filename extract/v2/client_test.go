@@ -198,7 +198,7 @@ func TestRefusedParameters(t *testing.T) {
 		Search: extract.Search{Where: []extract.Criterion{{Column: "user_ip", Operator: extract.OpEquals, Term: "a b " + canary}}},
 	}
 	_, err := c.Results(t.Context(), "f", q)
-	const want = "Invalid parameter; sent were after_date=2025-12-31T23:59:59Z, before_date=2026-01-02T00:00:00Z, after_id=6, limit=500, page=2, " +
+	const want = "Invalid parameter; formetl sent after_date=2025-12-31T23:59:59Z, before_date=2026-01-02T00:00:00Z, after_id=6, limit=500, page=2, " +
 		"sort_id=user_ip, sort_direction=asc, search_equals[user_ip]=a b [redacted], results_view=101"
 	if !isCode(err, transport.CodeInvalidValue) || !strings.HasSuffix(err.Error(), want) || asked.Load() != 1 {
 		t.Errorf("%d requests, err = %v", asked.Load(), err)

@@ -71,14 +71,14 @@ func contentOf(text []byte) (int, error) {
 	case err != nil:
 		return 0, err
 	case content[0] == '<':
-		return 0, &transport.AnswerError{Offset: -1, Problem: "not JSON: it is a page of HTML or XML, as a proxy, a login page or API v1 sends it", Fault: transport.FaultGarbled}
+		return 0, &transport.AnswerError{Offset: -1, Problem: "not JSON: it is HTML or XML, such as a login page, a proxy's error page or an answer of API v1", Fault: transport.FaultGarbled}
 	case content[0] != '{' && content[0] != '[':
 		return 0, &transport.AnswerError{Offset: -1, Problem: "not JSON: it begins with neither { nor [", Fault: transport.FaultGarbled}
 	}
 	return len(text) - len(content), nil
 }
 
-const isArray = "not an answer of the service: it is an array"
+const isArray = "not from the service: it is an array"
 
 // readAnswer reads the whole document. If the answer reports an error, readAnswer
 // returns that error.
@@ -127,9 +127,9 @@ func (d *decoder) readAnswer() error {
 	case found:
 		return nil
 	case s.Ours:
-		return s.Problem(transport.FaultWrong, -1, "another form's shape: it has no member results that is an array")
+		return s.Problem(transport.FaultWrong, -1, "it has no member results that is an array")
 	}
-	return s.Problem(transport.FaultForeign, -1, "not an answer of the service: it has neither a member results that is an array nor one named error")
+	return s.Problem(transport.FaultForeign, -1, "not from the service: it has neither an array named results nor a member named error")
 }
 
 // end reads blanks to the end of the answer.

@@ -18,7 +18,7 @@ func (d *decoder) readItemsMember(first bool, from int) error {
 		return s.skip()
 	case '[':
 	default:
-		s.NoteWrong(s.Pos, "items that are not an array")
+		s.NoteWrong(s.Pos, "the items of a result are not an array")
 		return s.skip()
 	}
 	if err := s.enter(); err != nil {
@@ -45,7 +45,7 @@ func (d *decoder) readItems() error {
 			return err
 		}
 		if s.Buf[s.Pos] != '{' {
-			s.NoteWrong(s.Pos, "an item that is not an object")
+			s.NoteWrong(s.Pos, "an item is not an object")
 			err = s.skip()
 		} else {
 			err = d.readItem(first, from)
@@ -107,7 +107,7 @@ func (d *decoder) readItem(first bool, from int) error {
 	}
 	id := s.Bytes(i.id)
 	if len(id) == 0 {
-		s.NoteWrong(start, "no id: one of a result's items has none")
+		s.NoteWrong(start, "an item of a result has no id")
 		return nil
 	}
 	at, added := d.field(page.KindItem, id)

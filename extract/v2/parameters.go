@@ -34,9 +34,9 @@ func searchable(c extract.Criterion) error {
 	var why string
 	switch {
 	case c.Operator.Bare():
-		why = "it has no search for empty or answered columns; leave the criterion out, or read by API v1"
+		why = "it cannot search for empty or answered columns; drop this search, or use API v1 (api: v1, --api v1)"
 	case c.Operator != extract.OpEquals && page.KnownMeta(c.Column):
-		why = "it searches metas by equals alone; use equals, or read by API v1"
+		why = "metas can only be searched with equals; use equals, or API v1 (api: v1, --api v1)"
 	default:
 		return nil
 	}

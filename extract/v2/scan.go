@@ -66,7 +66,7 @@ func (s *scanner) more(first bool, closing byte) (bool, error) {
 	case first:
 		return true, nil
 	case c != ',':
-		return false, s.Fail(s.Pos, "no comma between two members or elements")
+		return false, s.Fail(s.Pos, "a comma between two members or elements is missing")
 	}
 	s.Pos++
 	_, err = s.next()
@@ -77,7 +77,7 @@ func (s *scanner) more(first bool, closing byte) (bool, error) {
 // is nil, the name is skipped.
 func (s *scanner) key(name *page.Span) (err error) {
 	if s.Buf[s.Pos] != '"' {
-		return s.Fail(s.Pos, "a member whose name is not a string")
+		return s.Fail(s.Pos, "the name of a member is not a string")
 	}
 	if name != nil {
 		*name, err = s.text(s.Pos + 1)
@@ -92,7 +92,7 @@ func (s *scanner) key(name *page.Span) (err error) {
 		return err
 	}
 	if c != ':' {
-		return s.Fail(s.Pos, "no colon after the name of a member")
+		return s.Fail(s.Pos, "the colon after the name of a member is missing")
 	}
 	s.Pos++
 	_, err = s.next()

@@ -107,7 +107,7 @@ func (s *scanner) escape(i int) (r rune, n int, err error) {
 		return '\t', 2, nil
 	case 'u':
 	default:
-		return 0, 0, s.Fail(i, "a backslash that begins no escape")
+		return 0, 0, s.Fail(i, "a backslash that does not begin an escape")
 	}
 	r, n = hexEscape(s.Buf[i:])
 	switch {

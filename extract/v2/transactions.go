@@ -136,7 +136,7 @@ func counted(results int, last, limit string) (int64, error) {
 	case last == "":
 		return 0, fmt.Errorf("%w: the header %s is missing", extract.ErrNoCount, lastPage)
 	case err != nil || n < 1 || results == 0:
-		return 0, fmt.Errorf("%w: the header %s makes no sense", extract.ErrNoCount, lastPage)
+		return 0, fmt.Errorf("%w: the header %s has no sensible value", extract.ErrNoCount, lastPage)
 	}
 	return n, nil
 }
@@ -211,7 +211,7 @@ func formOf[T any](ctx context.Context, c *Client, form string, read func(object
 		}
 		if f["directory"] == nil && f["state"] == nil && f["name"] == nil {
 			var none T
-			return none, transport.Wrong("it describes no form")
+			return none, transport.Wrong("it does not describe a form")
 		}
 		return read(f)
 	})

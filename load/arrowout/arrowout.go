@@ -45,7 +45,7 @@ func New(w io.Writer, schema *arrow.Schema, o load.EncodeOptions) (load.Encoder,
 		options = append(options, ipc.WithZstd(), ipc.WithCompressConcurrency(1))
 	case load.CodecNone:
 	default:
-		return nil, fmt.Errorf("arrow: there is no compression %q: use zstd or none", o.Compression)
+		return nil, fmt.Errorf("arrow: unknown compression %q; use zstd or none", o.Compression)
 	}
 	file, err := ipc.NewFileWriter(w, options...)
 	if err != nil {

@@ -127,7 +127,7 @@ func newEncoder(w io.Writer, schema *arrow.Schema, o load.EncodeOptions, delimit
 		e.excel, e.eol = true, "\r\n"
 		e.out = append(e.out, bom...)
 	default:
-		return nil, fmt.Errorf("csv: there is no profile %q: use %s or %s", o.Profile, Strict, Excel)
+		return nil, fmt.Errorf("csv: unknown profile %q; use %s or %s", o.Profile, Strict, Excel)
 	}
 	for i, h := range headings {
 		if i > 0 {

@@ -9,7 +9,7 @@ import (
 )
 
 // ErrDamaged means that a stored set of ids is missing or damaged, or belongs to another part.
-var ErrDamaged = errors.New("the set of ids is damaged")
+var ErrDamaged = errors.New("the list of ids is damaged")
 
 // Encode returns a set of ids as bytes. Equal sets give equal bytes, however they were built.
 //

@@ -42,7 +42,7 @@ func (d *Destination) Commit(ctx context.Context, p load.Prepared) error {
 		return removeStaged(root, p.Staged, d.path(p.Staged))
 	})
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("cannot commit %s: the folder %s is gone: %w", p.Name, d.root, load.ErrStagedGone)
+		return fmt.Errorf("cannot commit %s: the folder %s no longer exists: %w", p.Name, d.root, load.ErrStagedGone)
 	}
 	return err
 }
@@ -53,7 +53,7 @@ func (d *Destination) committed(ctx context.Context, p load.Prepared) error {
 	same, err := d.holds(ctx, p.Name, p)
 	switch {
 	case errors.Is(err, load.ErrNotExist):
-		return fmt.Errorf("cannot commit %s: neither it nor its staged file is there as it was written: %w", d.path(p.Name), load.ErrStagedGone)
+		return fmt.Errorf("cannot commit %s: the file that was prepared for it is missing or has changed: %w", d.path(p.Name), load.ErrStagedGone)
 	case err != nil:
 		return fail("create", d.path(p.Name), err)
 	case same:
@@ -61,9 +61,9 @@ func (d *Destination) committed(ctx context.Context, p load.Prepared) error {
 	case p.Replace:
 		// It is no conflict that the name is taken: a file of that name was to be replaced. The
 		// staged file that should replace it is gone.
-		return fmt.Errorf("cannot replace %s: its staged file is gone: %w", d.path(p.Name), load.ErrStagedGone)
+		return fmt.Errorf("cannot replace %s: %w", d.path(p.Name), load.ErrStagedGone)
 	}
-	return fmt.Errorf("cannot commit %s: a file of that name is there with other content, and nothing is overwritten: %w", d.path(p.Name), load.ErrConflict)
+	return fmt.Errorf("cannot commit %s: a file with this name and other content already exists, and formetl does not overwrite it: %w", d.path(p.Name), load.ErrConflict)
 }
 
 // publish gives the staged file its final name. With p.Replace it replaces a file of that
@@ -100,7 +100,7 @@ func (d *Destination) Check(ctx context.Context, p load.Prepared) error {
 	}
 	err = d.committed(ctx, p)
 	if errors.Is(err, load.ErrConflict) { // another file has the name, which matters only to Commit
-		return fmt.Errorf("%s cannot be committed: its staged file is not there as it was written: %w", d.path(p.Name), load.ErrStagedGone)
+		return fmt.Errorf("cannot commit %s: the file that was prepared for it is missing or has changed: %w", d.path(p.Name), load.ErrStagedGone)
 	}
 	return err
 }

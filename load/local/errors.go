@@ -12,8 +12,8 @@ import (
 )
 
 var (
-	errNotOrdinary = errors.New("it is no ordinary file")
-	errLength      = errors.New("the file does not have the length that was written")
+	errNotOrdinary = errors.New("it is not an ordinary file")
+	errLength      = errors.New("the file is not as long as what was written")
 )
 
 // fail turns an error of the operating system into a *load.Error: load.ErrUnusable or, if the
@@ -41,35 +41,35 @@ func failRead(op, path string, err error) error {
 func cause(err error) (hint string, kind load.Kind) {
 	switch {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		return "free some space there and run again: nothing that was published is lost", load.ErrFailed
+		return "free some space there and run again; nothing that was published is lost", load.ErrFailed
 	case errors.Is(err, syscall.EFBIG):
-		return "raise the limit on the size of files (ulimit -f, or a quota), or write smaller parts", load.ErrFailed
+		return "raise the limit on file sizes (ulimit -f, or a quota), or write smaller parts", load.ErrFailed
 	case errors.Is(err, syscall.EIO):
-		return "check the device, then run again: nothing that was published is lost", load.ErrFailed
+		return "check the disk, then run again; nothing that was published is lost", load.ErrFailed
 	case errors.Is(err, syscall.EROFS):
-		return "the file system is mounted read-only: remount it, or choose another path", load.ErrUnusable
+		return "the disk is mounted read-only; remount it, or choose another path", load.ErrUnusable
 	case errors.Is(err, fs.ErrPermission):
-		return "let this user write there, or choose another path", load.ErrUnusable
+		return "give this user the right to write there, or choose another path", load.ErrUnusable
 	case errors.Is(err, fs.ErrNotExist):
-		return "check that the path is right and that what should be mounted there is", load.ErrUnusable
+		return "check the path, and that its disk is mounted", load.ErrUnusable
 	case errors.Is(err, syscall.ENOTDIR):
-		return "a file lies where a folder should be: move it away, or choose another path", load.ErrUnusable
+		return "a file has the name of the folder; move it away, or choose another path", load.ErrUnusable
 	case errors.Is(err, syscall.EISDIR), errors.Is(err, fs.ErrExist):
-		return "something else lies in its place: move it away, or choose another path", load.ErrUnusable
+		return "something else has this name; move it away, or choose another path", load.ErrUnusable
 	case errors.Is(err, syscall.ENAMETOOLONG):
 		return "choose a shorter path", load.ErrUnusable
 	case errors.Is(err, syscall.ELOOP):
-		return "the path leads through a circle of links: mend them, or choose another path", load.ErrUnusable
+		return "links in the path lead in a circle; fix them, or choose another path", load.ErrUnusable
 	case errors.Is(err, errNotOrdinary):
 		return "move it away, or choose another path", load.ErrUnusable
 	case errors.Is(err, errLength):
-		return "check the device, then run again", load.ErrFailed
+		return "check the disk, then run again", load.ErrFailed
 	}
 	if _, system := errors.AsType[syscall.Errno](err); system {
 		return "", load.ErrFailed
 	}
 	// An error of os.Root itself has no errno.
-	return "a link there must not lead out of the folder", load.ErrUnusable
+	return "remove links there that lead out of the folder", load.ErrUnusable
 }
 
 // bare removes the path from an error, because the message that wraps it names the path too.

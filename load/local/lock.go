@@ -174,7 +174,7 @@ func (d *Destination) Holders(ctx context.Context) (held []load.ScopedHolder, er
 		return err
 	})
 	if unlessMissing(err) != nil {
-		return nil, failRead("ask for the leases in", d.path(load.ControlFolder), err)
+		return nil, failRead("look for leases in", d.path(load.ControlFolder), err)
 	}
 	return held, nil
 }

@@ -160,7 +160,7 @@ func checkStaged(name string) error {
 		return err
 	}
 	if _, _, ok := load.ParseStagedName(name); !ok {
-		return load.BadName(name, "it is not a staged file of a local destination")
+		return load.BadName(name, "it is not a prepared file of a local destination")
 	}
 	return nil
 }

@@ -85,7 +85,7 @@ func New(w io.Writer, schema *arrow.Schema, o load.EncodeOptions) (load.Encoder,
 	case load.CodecNone:
 		compression = parquet.WithCompression(compress.Codecs.Uncompressed)
 	default:
-		return nil, fmt.Errorf("parquet: there is no compression %q: use zstd, snappy, gzip or none", o.Compression)
+		return nil, fmt.Errorf("parquet: unknown compression %q; use zstd, snappy, gzip or none", o.Compression)
 	}
 	e := &encoder{
 		out: bufio.NewWriter(w), schema: schema, metadata: o.Metadata,

@@ -18,14 +18,14 @@ const defaultPort = 5432
 
 // ErrDSN means that a text is no connection string. The error does not show the text, because
 // it may hold a password.
-var ErrDSN = errors.New("the dsn is no connection string of PostgreSQL, such as postgres://user@host:5432/database?sslmode=verify-full")
+var ErrDSN = errors.New("the dsn is not a connection string of PostgreSQL, such as postgres://user@host:5432/database?sslmode=verify-full")
 
 // Address returns the address of a database for people, such as postgres://host/database. The
 // address holds no user and no password.
 func Address(dsn string) (string, error) {
 	config, err := pgconn.ParseConfig(dsn)
 	if file, ok := errors.AsType[*fs.PathError](err); ok {
-		return "", fmt.Errorf("the dsn, or a variable of PostgreSQL, names a file that cannot be read: %w", file)
+		return "", fmt.Errorf("a file that the dsn or a PG… variable names cannot be read: %w", file)
 	}
 	if err != nil {
 		return "", ErrDSN // the error's cause may hold the password

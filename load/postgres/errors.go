@@ -24,26 +24,26 @@ type failure struct {
 // states returns the explanations of failures by SQLSTATE, or by its first two characters.
 func states() map[string]failure {
 	later := "try again later"
-	rights := "allow the role USAGE and CREATE on the schema, and all rights on the tables there that formetl made (`formetl help databases`)"
+	rights := "grant the role USAGE and CREATE on the schema, and all rights on formetl's tables there (`formetl help databases` shows the statements)"
 	return map[string]failure{
-		"28P01": {load.ErrDenied, "the server refused the password", "correct the password that the dsn refers to, PGPASSWORD or ~/.pgpass"},
+		"28P01": {load.ErrDenied, "the server refused the password", "correct the password in the dsn, PGPASSWORD or ~/.pgpass"},
 		"28":    {load.ErrDenied, "the server refused the role or the password", "check the dsn: user, password, sslmode, and the server's pg_hba.conf"},
-		"3D000": {load.ErrUnusable, "there is no such database", "correct the dsn, or create the database: formetl makes none"},
-		"3F000": {load.ErrUnusable, "there is no such schema", "create it (CREATE SCHEMA …), or correct table:"},
-		"42501": {load.ErrFailed, "the role may not do it", rights},
-		"25006": {load.ErrFailed, "the server is read-only", "let the dsn lead to the primary (target_session_attrs=read-write)"},
-		"53":    {load.ErrAway, "the server has run out of connections, memory or disk", "free some, and try again later"},
-		"53100": {load.ErrFailed, "the server's disk is full", "free some space there and run again: nothing that was published is lost"},
-		"57":    {load.ErrAway, "the server ends the connection", later},
+		"3D000": {load.ErrUnusable, "the database does not exist", "correct the dsn, or create the database; formetl does not create databases"},
+		"3F000": {load.ErrUnusable, "the schema does not exist", "create it with CREATE SCHEMA, or correct table: in the definition"},
+		"42501": {load.ErrFailed, "the role is not allowed to do this", rights},
+		"25006": {load.ErrFailed, "the server is read-only", "use the address of the primary server in the dsn (or target_session_attrs=read-write)"},
+		"53":    {load.ErrAway, "the server has run out of connections, memory or disk", "try again later, or give the server more"},
+		"53100": {load.ErrFailed, "the server's disk is full", "free some space there and run again; nothing that was published is lost"},
+		"57":    {load.ErrAway, "the server closed the connection", later},
 		"08":    {load.ErrAway, "the connection was lost", later},
 		"40":    {load.ErrAway, "another transaction was in the way", later},
 		"25P03": {load.ErrAway, "the server ended a transaction that was idle for too long", later},
-		"55P03": {load.ErrAway, "another session has locked what is needed", "end that session, or try again later"},
-		"55006": {load.ErrAway, "another session uses what is needed", "end that session, or try again later"},
-		"57014": {load.ErrAway, "a timeout of the server's own ended the statement", "raise statement_timeout for the role, and run again"},
-		"53400": {load.ErrFailed, "a limit of the server's was reached", "raise it for the role, and run again: nothing that was published is lost"},
-		"0A000": {load.ErrFailed, "something depends on what would be changed", "drop what depends on it, and create it again afterwards (after: can do that)"},
-		"22":    {load.ErrFailed, "a value does not fit", "look into the server's log, which shows the row"},
+		"55P03": {load.ErrAway, "another session has locked the table", "end that session, or try again later"},
+		"55006": {load.ErrAway, "another session is using the table", "end that session, or try again later"},
+		"57014": {load.ErrAway, "the server stopped the statement because of a timeout", "raise statement_timeout for the role, and run again"},
+		"53400": {load.ErrFailed, "a limit of the server was reached", "raise it for the role, and run again; nothing that was published is lost"},
+		"0A000": {load.ErrFailed, "something in the database depends on what has to change", "drop what depends on it and create it again afterwards (SQL in after: can do that)"},
+		"22":    {load.ErrFailed, "a value does not fit its column", "look at the server's log, which shows the row"},
 	}
 }
 
@@ -109,15 +109,15 @@ func explain(err error) (failure, bool) {
 				f.what += ": " + e.Message
 			}
 			if e.Routine == "check_enable_rls" {
-				f.hint = "run ALTER TABLE … NO FORCE ROW LEVEL SECURITY if the role owns the table, or ALTER ROLE … BYPASSRLS: a load must see all rows"
+				f.hint = "a load must see all rows: run ALTER TABLE … NO FORCE ROW LEVEL SECURITY if the role owns the table, or ALTER ROLE … BYPASSRLS"
 			}
 			return f, true
 		}
-		hint := "look into the server's log"
+		hint := "look at the server's log"
 		if strings.HasPrefix(code, "23") {
-			hint = "loosen the constraint there, or change the column in the schema; the server's log shows the row"
+			hint = "relax the constraint in the database, or change the column in the schema; the server's log shows the row"
 		}
-		return failure{load.ErrFailed, "the server refused it: " + e.Message, hint}, true
+		return failure{load.ErrFailed, "the server refused: " + e.Message, hint}, true
 	}
 	return unreachable(err)
 }
@@ -136,11 +136,11 @@ func unreachable(err error) (failure, bool) {
 	case errors.Is(err, ErrDSN):
 		return failure{load.ErrUnusable, "the dsn cannot be read", "correct the dsn"}, true
 	case isDNS && dns.IsNotFound:
-		return failure{load.ErrUnusable, "the server's host is not known", "correct the host in the dsn"}, true
+		return failure{load.ErrUnusable, "the server's host is unknown", "correct the host in the dsn"}, true
 	case isCert || unknown || invalid || otherHost:
-		return failure{load.ErrUnusable, "the server's certificate is not trusted", "name its authority by sslrootcert in the dsn or by PGSSLROOTCERT, or correct the host"}, true
+		return failure{load.ErrUnusable, "the server's certificate is not trusted", "give the certificate of its authority as sslrootcert in the dsn or as PGSSLROOTCERT, or correct the host"}, true
 	case strings.Contains(err.Error(), "server refused TLS connection"):
-		return failure{load.ErrUnusable, "the server speaks no TLS", "turn TLS on there, or choose another sslmode in the dsn"}, true
+		return failure{load.ErrUnusable, "the server does not support TLS", "turn on TLS on the server, or choose another sslmode in the dsn"}, true
 	case isNet && netErr.Timeout():
 		return failure{load.ErrAway, "the server did not answer in time", "check the host and the network, and try again later"}, true
 	case isNet, errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, pgconn.ErrConnClosed):

@@ -83,20 +83,20 @@ func (t *target) same() string {
 func CheckNames(table string, columns []string) error {
 	schema, name, _ := strings.Cut(table, ".")
 	if len(schema) > maxName || len(name) > maxName {
-		return unfit(table, "write another table: in the definition, such as forms.feedback", "has a name of more than %d bytes, and PostgreSQL cuts off the rest", maxName)
+		return unfit(table, "write a shorter table: in the definition, such as forms.feedback", "has a name of more than %d bytes, which PostgreSQL would cut", maxName)
 	}
 	if len(columns) > maxColumns {
-		return unfit(table, "leave columns out of the schema (unknown: ignore)", "has %d columns, and PostgreSQL takes %d", len(columns), maxColumns)
+		return unfit(table, "leave columns out of the schema (unknown: ignore)", "has %d columns, but PostgreSQL allows %d", len(columns), maxColumns)
 	}
 	seen := map[string]bool{}
 	for _, c := range columns {
 		switch {
 		case len(c) > maxName:
-			return unfit(table, "give the column a shorter name in the schema", "has the column %q of more than %d bytes, and PostgreSQL cuts off the rest", c, maxName)
+			return unfit(table, "give the column a shorter name in the schema", "has the column %q with more than %d bytes, which PostgreSQL would cut", c, maxName)
 		case slices.Contains(systemColumns, c):
-			return unfit(table, "give the column another name in the schema", "has the column %q, which is a name of PostgreSQL's own", c)
+			return unfit(table, "give the column another name in the schema", "has the column %q, a name that PostgreSQL reserves", c)
 		case seen[c]:
-			return unfit(table, "give each column a name of its own", "has the column %q twice", c)
+			return unfit(table, "give one of them another name in the schema", "has the column %q twice", c)
 		}
 		seen[c] = true
 	}
@@ -121,7 +121,7 @@ func (t *Table) targetOf(r load.TableRows) (*target, error) {
 		names = append(names, c.name)
 	}
 	if to.id == "" {
-		return nil, unfit(t.dataset(), "add a column to the schema: {name: id, from: result_id, type: int64}", "has no column with the result's id, by which a run finds the rows that it changes")
+		return nil, unfit(t.dataset(), "add a column to the schema: {name: id, from: result_id, type: int64}", "has no column with the result's id, which a run needs to find the rows to change")
 	}
 	return to, CheckNames(to.schema+"."+to.table, names)
 }
@@ -190,8 +190,8 @@ func (t *Table) changes(ctx context.Context, q querier, to *target, k known, ful
 		statements = append(statements, "CREATE TABLE "+to.sql()+" ("+strings.Join(defined, ", ")+", PRIMARY KEY ("+to.key("")+"))")
 	} else if _, was := k.lists[to.list]; !was && !to.madeBy(before) && !t.Adopt {
 		return nil, &load.Error{
-			Kind: load.ErrUnusable, Op: "use", Path: t.address + "/" + to.schema + "." + to.table + "/", Hint: "choose another table, or rename or drop this one; write adopt: true to take it over, also if formetl made it and the schema " + t.Control + " was lost",
-			Err: errors.New("a table is there of which formetl knows nothing"),
+			Kind: load.ErrUnusable, Op: "use", Path: t.address + "/" + to.schema + "." + to.table + "/", Hint: "choose another table, or rename or drop this one; to take it over (also if formetl made it and the schema " + t.Control + " was lost), write adopt: true",
+			Err: errors.New("the table already exists, and formetl did not create it"),
 		}
 	} else if err := t.takesRows(ctx, q, to, there, key); err != nil {
 		return nil, err
@@ -202,16 +202,16 @@ func (t *Table) changes(ctx context.Context, q querier, to *target, k known, ful
 		switch {
 		case len(there) == 0:
 		case at < 0 && to.madeBy(before) && !full && to.had(before, c.name):
-			return nil, to.misfit("run with --full, which fills it again, or restore it", "has lost its column %q", c.name)
+			return nil, to.misfit("run with --full, which fills it again, or restore the column", "no longer has the column %q", c.name)
 		case at < 0:
 			alter = append(alter, "ADD COLUMN "+quote(c.name)+" "+c.kind)
 		case there[at].kind == c.kind:
 		case !to.madeBy(before) || !full:
-			hint := "run with --full to change the type, restore the column, or give it the type in the schema"
+			hint := "run with --full to change the column's type, or write the old type into the schema"
 			if t.Adopt {
-				hint = "change the column there, or give it the type in the schema"
+				hint = "change the column's type in the database, or write that type into the schema"
 			}
-			return nil, to.misfit(hint, "has the column %q as %s, and its values are %s", c.name, there[at].kind, c.kind)
+			return nil, to.misfit(hint, "has the column %q with type %s, but its values are %s", c.name, there[at].kind, c.kind)
 		default:
 			using, err := t.cast(ctx, q, to, c, there[at].kind, marks)
 			if err != nil {
@@ -255,9 +255,9 @@ func (t *Table) takesRows(ctx context.Context, q querier, to *target, there []co
 		loads := slices.ContainsFunc(slices.Concat(to.columns, t.extras()), func(w column) bool { return w.name == c.name })
 		switch {
 		case loads && c.computed:
-			return to.misfit("drop that there, or give the schema's column another name", "has the column %q, whose values PostgreSQL makes itself", c.name)
+			return to.misfit("drop that rule in the database, or give the column another name in the schema", "has the column %q, which PostgreSQL fills itself (a generated column)", c.name)
 		case !loads && c.needed:
-			return to.misfit("give it a default there, or drop NOT NULL", "has the column %q, which must have a value and gets none by a load", c.name)
+			return to.misfit("give it a default in the database, or drop NOT NULL", "has the column %q, which needs a value (NOT NULL) but is not in the schema", c.name)
 		}
 	}
 	key = append(key, to.within...)
@@ -266,7 +266,7 @@ func (t *Table) takesRows(ctx context.Context, q querier, to *target, there []co
 		(SELECT array_agg(attname::text ORDER BY attname) FROM pg_attribute WHERE attrelid = indrelid AND attnum = ANY((indkey::int2[])[0:indnkeyatts-1])) = (SELECT array_agg(k ORDER BY k::name) FROM unnest($2::text[]) k))`,
 		to.sql(), key).Scan(&to.owned, &unique)
 	if err == nil && !unique {
-		err = to.misfit("ALTER TABLE "+to.sql()+" ADD PRIMARY KEY ("+to.key("")+")", "has no unique key of the result's id, by which a load finds rows")
+		err = to.misfit("run ALTER TABLE "+to.sql()+" ADD PRIMARY KEY ("+to.key("")+")", "has no unique key on the result's id, which a load needs to find rows")
 	}
 	return err
 }
@@ -277,7 +277,7 @@ func (t *Table) takesRows(ctx context.Context, q querier, to *target, there []co
 // table keeps these. No view may use the column.
 func (t *Table) cast(ctx context.Context, q querier, to *target, c column, was string, softly bool) (using string, err error) {
 	misfit := func(hint, problem string) error {
-		return to.misfit(hint, "has the column %q %s, so that its type cannot become %s", c.name, problem, c.kind)
+		return to.misfit(hint, "has the column %q %s, so its type cannot become %s", c.name, problem, c.kind)
 	}
 	name := quote(c.name)
 	var view string
@@ -287,7 +287,7 @@ func (t *Table) cast(ctx context.Context, q querier, to *target, c column, was s
 	case err != nil:
 		return "", err
 	case view != "":
-		return "", misfit("drop the view and create it again afterwards (after: can do that), or keep the column's type in the schema", "in the view "+view)
+		return "", misfit("drop the view and create it again afterwards (SQL in after: can do that), or keep the column's type in the schema", "in the view "+view)
 	case c.kind == "text" && was == "text[]":
 		return "CASE WHEN cardinality(" + name + ") = 1 THEN " + name + "[1] ELSE array_to_json(" + name + ")::text END", nil
 	case c.kind == "text[]" && was == "text":
@@ -298,7 +298,7 @@ func (t *Table) cast(ctx context.Context, q querier, to *target, c column, was s
 		deleted := false
 		err = q.QueryRow(ctx, "SELECT EXISTS (SELECT FROM "+to.sql()+" WHERE deleted_at IS NOT NULL AND "+name+" IS NOT NULL)").Scan(&deleted)
 		if err == nil && deleted {
-			err = misfit("change the column's type there, with its values, or remove the rows that were deleted softly", "as "+was+" with values of deleted results")
+			err = misfit("change the type of the column and its values in the database, or delete the rows with deleted_at", "as "+was+" with values of deleted results")
 		}
 	}
 	return "NULL::" + c.kind, err
@@ -370,15 +370,15 @@ func (t *Table) allowed(ctx context.Context, c *pgx.Conn, to *target, changes bo
 	case err != nil:
 		return err
 	case hidden:
-		return to.misfit("let the role own the table without FORCE, or ALTER ROLE … BYPASSRLS", "may hide rows from the role by row level security")
+		return to.misfit("make the role the owner of the table (without FORCE ROW LEVEL SECURITY), or run ALTER ROLE … BYPASSRLS", "may hide rows from the role (row level security)")
 	case !schema:
 		return t.refusal("use", "3F000")
 	case !table && !create:
-		return lacks("the role may not create tables in the schema "+to.schema, "GRANT USAGE, CREATE ON SCHEMA "+quote(to.schema)+" TO the role")
+		return lacks("the role is not allowed to create tables in the schema "+to.schema, "run GRANT USAGE, CREATE ON SCHEMA "+quote(to.schema)+" TO the role")
 	case table && !rows:
-		return lacks("the role may not change the rows of "+to.table, "GRANT SELECT, INSERT, UPDATE, DELETE ON "+to.sql()+" TO the role")
+		return lacks("the role is not allowed to change the rows of "+to.table, "run GRANT SELECT, INSERT, UPDATE, DELETE ON "+to.sql()+" TO the role")
 	case table && changes && !owner:
-		return lacks("the table "+to.table+" has to change, and the role does not own it", "ALTER TABLE "+to.sql()+" OWNER TO the role")
+		return lacks("the columns of "+to.table+" have to change, but the role does not own the table", "run ALTER TABLE "+to.sql()+" OWNER TO the role")
 	}
 	return nil
 }

@@ -109,7 +109,7 @@ func (l leaseRow) Write(ctx context.Context, r lease.Record, version string) (wr
 
 // Remove deletes the lease's row, see lease.Store.
 func (l leaseRow) Remove(ctx context.Context) error {
-	return l.t.with(ctx, "give back the lease of", func(c *pgx.Conn) error {
+	return l.t.with(ctx, "release the lease of", func(c *pgx.Conn) error {
 		_, err := c.Exec(ctx, "DELETE FROM "+l.t.own("leases")+" WHERE dataset = $1", l.t.dataset())
 		return err
 	})

@@ -70,7 +70,7 @@ func New(at string, s Settings) (*Table, error) {
 	}
 	names, ok := strings.CutPrefix(strings.TrimSuffix(at, "/"), address+"/")
 	if !ok {
-		return nil, &load.Error{Kind: load.ErrUnusable, Op: "use", Path: at, Hint: "give the definition that writes the table", Err: errors.New("the dsn leads to another database")}
+		return nil, &load.Error{Kind: load.ErrUnusable, Op: "use", Path: at, Hint: "use the definition that writes this table", Err: errors.New("the dsn belongs to another database")}
 	}
 	t := &Table{Settings: s, address: address}
 	if t.Control == "" {
@@ -148,12 +148,12 @@ func (t *Table) ready(ctx context.Context, c *pgx.Conn) (schema, tables bool, er
 	switch {
 	case err != nil:
 	case !temporary:
-		err = lacks("the role may not create temporary tables", "GRANT TEMPORARY ON DATABASE the database TO the role")
+		err = lacks("the role is not allowed to create temporary tables", "run GRANT TEMPORARY ON DATABASE the database TO the role")
 	case !schema && !create:
-		err = lacks("the schema "+t.Control+" is missing, where formetl keeps what it knows of tables, and the role may not create it",
-			"CREATE SCHEMA "+quote(t.Control)+" AUTHORIZATION the role, or name a schema of its own by control_schema:")
+		err = lacks("the schema "+t.Control+" does not exist, and the role is not allowed to create it; formetl keeps its own tables there",
+			"run CREATE SCHEMA "+quote(t.Control)+" AUTHORIZATION the role, or set control_schema: to another schema")
 	case schema && !tables && !inside:
-		err = lacks("the role may not create formetl's own tables in the schema "+t.Control, "GRANT USAGE, CREATE ON SCHEMA "+quote(t.Control)+" TO the role")
+		err = lacks("the role is not allowed to create formetl's own tables in the schema "+t.Control, "run GRANT USAGE, CREATE ON SCHEMA "+quote(t.Control)+" TO the role")
 	}
 	return schema, tables, err
 }

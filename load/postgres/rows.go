@@ -37,7 +37,7 @@ func typeOf(t arrow.DataType) string {
 }
 
 // errStopped ends the reading of rows that no load needs any more.
-var errStopped = errors.New("no more rows are wanted")
+var errStopped = errors.New("no more rows are needed")
 
 // copyRows copies the rows of a load into a table. An error of reading the rows is a
 // *readError.
@@ -136,6 +136,6 @@ func valuesOf(column arrow.Array) func(row int) any {
 		}
 	}
 	return func(int) any {
-		return fmt.Errorf("a column has the type %s: this is a bug in formetl", column.DataType())
+		return fmt.Errorf("a column has the type %s; this is a bug in formetl", column.DataType())
 	}
 }

@@ -96,7 +96,7 @@ func (t *Table) IDs(ctx context.Context, p load.Part) (ids idset.Set, err error)
 		return c.QueryRow(ctx, "SELECT ids FROM "+t.own("parts")+" WHERE dataset = $1 AND part = $2", t.dataset(), p.Path).Scan(&data)
 	})
 	if errors.Is(err, pgx.ErrNoRows) {
-		return nil, fmt.Errorf("%w: there is none", idset.ErrDamaged)
+		return nil, fmt.Errorf("%w: it is missing", idset.ErrDamaged)
 	}
 	if err != nil {
 		return nil, err
@@ -219,7 +219,7 @@ func idOf(m *load.Manifest) (string, error) {
 
 // Letters returns the dead letters of a part.
 func (t *Table) Letters(ctx context.Context, p load.Part) (lines []byte, err error) {
-	err = t.with(ctx, "read the rejects of", func(c *pgx.Conn) error {
+	err = t.with(ctx, "read the dead letters of", func(c *pgx.Conn) error {
 		rows, err := c.Query(ctx, "SELECT reject::text FROM "+t.own("rejects")+" WHERE dataset = $1 AND part = $2 ORDER BY line", t.dataset(), p.Path)
 		if err != nil {
 			return err

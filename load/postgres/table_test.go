@@ -131,13 +131,13 @@ func TestMisfits(t *testing.T) {
 	adopt := func(s *Settings) { s.Adopt = true }
 	rows := []load.TableRows{rowsOf(nil, arrow.BinaryTypes.String)}
 	for made, want := range map[string]string{
-		"id bigint PRIMARY KEY, answer text, owner text NOT NULL":             `the column "owner", which must have a value`,
-		"id bigint PRIMARY KEY, answer text GENERATED ALWAYS AS ('x') STORED": `the column "answer", whose values PostgreSQL makes itself`,
-		"id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, answer text":     `the column "id", whose values PostgreSQL makes itself`,
-		"id bigint, answer text": "no unique key of the result's id",
-		"answer text":            "no unique key of the result's id",
-		"id bigint, answer text, PRIMARY KEY (id, answer)":                                         "no unique key of the result's id",
-		"id integer PRIMARY KEY, answer text":                                                      `the column "id" as integer`,
+		"id bigint PRIMARY KEY, answer text, owner text NOT NULL":             `the column "owner", which needs a value`,
+		"id bigint PRIMARY KEY, answer text GENERATED ALWAYS AS ('x') STORED": `the column "answer", which PostgreSQL fills itself`,
+		"id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, answer text":     `the column "id", which PostgreSQL fills itself`,
+		"id bigint, answer text": "no unique key on the result's id",
+		"answer text":            "no unique key on the result's id",
+		"id bigint, answer text, PRIMARY KEY (id, answer)":                                         "no unique key on the result's id",
+		"id integer PRIMARY KEY, answer text":                                                      `the column "id" with type integer`,
 		"id bigint PRIMARY KEY, note text NOT NULL DEFAULT '', n int GENERATED ALWAYS AS IDENTITY": "",
 	} {
 		b.query("DROP TABLE IF EXISTS forms.feedback; CREATE TABLE forms.feedback (" + made + "); ALTER TABLE forms.feedback OWNER TO loader")
@@ -199,17 +199,17 @@ func TestRefused(t *testing.T) {
 		"check": {
 			"ALTER TABLE forms.feedback ADD CONSTRAINT short CHECK (length(answer) < 5)", "ALTER TABLE forms.feedback DROP CONSTRAINT short",
 			answers{1: "a", 2: "too long"},
-			nil, "23514", "short", "loosen", "1 a, 2 too long",
+			nil, "23514", "short", "relax", "1 a, 2 too long",
 		},
 		"not null": {
 			"ALTER TABLE forms.feedback ALTER answer SET NOT NULL", "ALTER TABLE forms.feedback ALTER answer DROP NOT NULL",
 			answers{1: "A", 2: null},
-			nil, "23502", `"answer"`, "loosen", "1 A, ",
+			nil, "23502", `"answer"`, "relax", "1 A, ",
 		},
 		"foreign key": {
 			"CREATE TABLE forms.notes (result bigint REFERENCES forms.feedback ON DELETE RESTRICT); INSERT INTO forms.notes VALUES (2)", "DELETE FROM forms.notes",
 			answers{1: "A"},
-			nil, "23503", `"notes"`, "loosen", "1 A",
+			nil, "23503", `"notes"`, "relax", "1 A",
 		},
 		"view": {
 			"CREATE VIEW forms.shown AS SELECT answer FROM forms.feedback", "DROP VIEW forms.shown",
@@ -331,7 +331,7 @@ func TestSkippedRows(t *testing.T) {
 	b.load(answers{1: "a"}, "january")
 	b.query(`CREATE FUNCTION forms.skip() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$;
 		CREATE TRIGGER skip BEFORE INSERT ON forms.feedback FOR EACH ROW WHEN (new.id > 1) EXECUTE FUNCTION forms.skip()`)
-	if _, err := b.carry(b.table, b.loadOf(b.table, answers{1: "b", 2: "b"}, "january", false)); err == nil || !strings.Contains(err.Error(), "does not take all rows") {
+	if _, err := b.carry(b.table, b.loadOf(b.table, answers{1: "b", 2: "b"}, "january", false)); err == nil || !strings.Contains(err.Error(), "does not store all rows") {
 		t.Errorf("err = %v", err)
 	}
 	b.holds("1 a")
@@ -342,7 +342,7 @@ func TestLostColumn(t *testing.T) {
 	b := newBench(t, nil)
 	b.load(answers{1: "a", 2: "b"}, "january")
 	b.query("ALTER TABLE forms.feedback DROP answer")
-	if _, err := b.carry(b.table, b.loadOf(b.table, answers{1: "a"}, "january", false)); err == nil || !strings.Contains(err.Error(), `has lost its column "answer"`) {
+	if _, err := b.carry(b.table, b.loadOf(b.table, answers{1: "a"}, "january", false)); err == nil || !strings.Contains(err.Error(), `no longer has the column "answer"`) {
 		t.Errorf("err = %v", err)
 	}
 	if _, err := b.carry(b.table, b.loadOf(b.table, answers{1: "a", 2: "b"}, "january", true)); err != nil {
@@ -487,7 +487,7 @@ func TestNames(t *testing.T) {
 		"of more than 63 bytes": {"forms." + long},
 		"1601 columns":          append([]string{"forms.feedback"}, many...),
 		`é" of more than`:       {"forms.feedback", "a", long},
-		"PostgreSQL's own":      {"forms.feedback", "a", "ctid"},
+		"a name that PostgreSQL reserves":      {"forms.feedback", "a", "ctid"},
 		`"a" twice`:             {"forms.feedback", "a", "b", "a"},
 		"nil":                   append([]string{"forms." + long[1:]}, many[1:]...),
 	} {

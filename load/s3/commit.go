@@ -36,7 +36,7 @@ func (d *Destination) Commit(ctx context.Context, p load.Prepared) error {
 	ctx, cancel := load.Lingering(ctx, cleanupTimeout)
 	defer cancel()
 	if err := d.unmark(ctx, s); err != nil { // the object is committed, though its marker stays
-		d.options.Logger.LogAttrs(ctx, slog.LevelWarn, "the marker of an upload that has ended could not be removed; formetl clean removes it",
+		d.options.Logger.LogAttrs(ctx, slog.LevelWarn, "the marker of a finished upload could not be removed; `formetl clean` removes it",
 			slog.String("path", d.path(p.Name)), slog.String("error", err.Error()))
 	}
 	return nil
@@ -114,7 +114,7 @@ func (d *Destination) committed(ctx context.Context, p load.Prepared, s staged) 
 	final, err := d.head(ctx, p.Name)
 	switch {
 	case noKey(err):
-		return fmt.Errorf("cannot commit %s: neither it nor its upload is there: %w", d.path(p.Name), load.ErrStagedGone)
+		return fmt.Errorf("cannot commit %s: neither the object nor its upload exists: %w", d.path(p.Name), load.ErrStagedGone)
 	case err != nil:
 		return d.fail(ctx, "create", p.Name, err)
 	case final.Metadata[idMetadata] == s.ID && aws.ToInt64(final.ContentLength) == p.Bytes:
@@ -128,9 +128,9 @@ func (d *Destination) committed(ctx context.Context, p load.Prepared, s staged) 
 	if p.Replace {
 		// It is no conflict that the name is taken: an object of that name was to be replaced. The
 		// upload that should replace it is gone.
-		return fmt.Errorf("cannot replace %s: its upload is gone: %w", d.path(p.Name), load.ErrStagedGone)
+		return fmt.Errorf("cannot replace %s: its upload no longer exists: %w", d.path(p.Name), load.ErrStagedGone)
 	}
-	return fmt.Errorf("cannot commit %s: an object of that name is there with other content, and nothing is overwritten: %w", d.path(p.Name), load.ErrConflict)
+	return fmt.Errorf("cannot commit %s: an object with this name and other content already exists, and formetl does not overwrite it: %w", d.path(p.Name), load.ErrConflict)
 }
 
 // completedElsewhere returns nil if another process completed the upload, so that the upload
@@ -187,7 +187,7 @@ func (d *Destination) Check(ctx context.Context, p load.Prepared) error {
 		return nil
 	case tellsNothing(err):
 		d.untold.Do(func() {
-			d.options.Logger.LogAttrs(ctx, slog.LevelWarn, "the store does not tell whether uploads are still there; they are taken to be",
+			d.options.Logger.LogAttrs(ctx, slog.LevelWarn, "the store does not say whether unfinished uploads still exist; formetl assumes that they do",
 				slog.String("path", d.String()), slog.String("error", d.fail(ctx, "look for the upload of", p.Name, err).Error()))
 		})
 		return nil
@@ -198,7 +198,7 @@ func (d *Destination) Check(ctx context.Context, p load.Prepared) error {
 	if errors.Is(err, load.ErrConflict) {
 		// Another object has the name. What matters here is that the upload is
 		// gone.
-		return fmt.Errorf("%s cannot be committed: its upload is gone, and the name is taken by other content: %w", d.path(p.Name), load.ErrStagedGone)
+		return fmt.Errorf("cannot commit %s: its upload no longer exists, and another object has its name: %w", d.path(p.Name), load.ErrStagedGone)
 	}
 	return err
 }

@@ -136,7 +136,7 @@ func TestConditions(t *testing.T) {
 			return 0, "", nil
 		}
 		_, err := d.Acquire(t.Context(), "", load.Holder{RunID: "run1"})
-		refusal(t, err, load.ErrUnusable, "the store ignores the conditions of writes", "honours If-None-Match and If-Match")
+		refusal(t, err, load.ErrUnusable, "the store ignores the conditions of writes", "supports If-None-Match and If-Match")
 		if err := d.Put(t.Context(), "m.json", []byte("1"), load.NoVersion); !errors.Is(err, load.ErrUnusable) {
 			t.Errorf("put gives %v", err)
 		}

@@ -68,7 +68,7 @@ func (d *Destination) explain(err error) failure {
 	case s == http.StatusTooManyRequests || s >= http.StatusInternalServerError && s != http.StatusNotImplemented:
 		return failure{load.ErrAway, "the store failed", "try again later"}
 	case s < http.StatusMultipleChoices:
-		return failure{load.ErrFailed, "what answers there does not speak S3", "check the endpoint: it must be the store's own address"}
+		return failure{load.ErrFailed, "the server at the endpoint is not an S3 store", "correct endpoint: in the output's s3: settings; it must be the store's own address"}
 	}
 	what := "the store refused the request"
 	if api, ok := errors.AsType[smithy.APIError](err); ok && api.ErrorMessage() != "" {
@@ -89,13 +89,13 @@ func byCode(err error) (failure, bool) {
 	case "InvalidAccessKeyId", "InvalidClientTokenId", "UnrecognizedClientException", "XAdminUserNotFound":
 		return failure{load.ErrFailed, "the store does not know the access key", credentialsHint}, true
 	case "SignatureDoesNotMatch":
-		return failure{load.ErrFailed, "the secret key does not fit the access key", credentialsHint}, true
+		return failure{load.ErrFailed, "the secret key does not match the access key", credentialsHint}, true
 	case "ExpiredToken", "ExpiredTokenException", "InvalidToken", "TokenRefreshRequired":
-		return failure{load.ErrFailed, "the session's credentials have expired or are not valid", "get new ones; " + credentialsHint}, true
+		return failure{load.ErrFailed, "the session's credentials are invalid or have expired", "get new ones; " + credentialsHint}, true
 	case "NoSuchBucket", "InvalidBucketName":
-		return failure{load.ErrUnusable, "there is no such bucket", "correct the bucket's name or the endpoint, or create the bucket: formetl makes none"}, true
+		return failure{load.ErrUnusable, "the bucket does not exist", "correct the bucket's name or the endpoint, or create the bucket; formetl does not create buckets"}, true
 	case "PermanentRedirect", "TemporaryRedirect", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException", "MovedPermanently":
-		hint := "set region: in the output's s3: settings, or AWS_REGION, to the bucket's own"
+		hint := "set region: in the output's s3: settings, or AWS_REGION, to the bucket's region"
 		if region := header.Get("X-Amz-Bucket-Region"); region != "" {
 			hint = "set region: " + region + " in the output's s3: settings, or AWS_REGION"
 		}
@@ -104,20 +104,20 @@ func byCode(err error) (failure, bool) {
 		return failure{load.ErrFailed, "this machine's clock differs too much from the store's", "set the clock, then run again"}, true
 	case "KMS.NotFoundException", "KMS.DisabledException", "KMS.KMSInvalidStateException", "KMS.InvalidKeyUsageException",
 		"KMS.AccessDeniedException", "ServerSideEncryptionConfigurationNotFoundError":
-		hint := "check sse and kms_key_id, and that the key may be used for kms:GenerateDataKey and kms:Decrypt"
-		return failure{load.ErrFailed, "the object cannot be encrypted with that key", hint}, true
+		hint := "check sse and kms_key_id, and that these credentials may use the key for kms:GenerateDataKey and kms:Decrypt"
+		return failure{load.ErrFailed, "the store cannot encrypt with that key", hint}, true
 	case "SlowDown", "ServiceUnavailable", "InternalError", "RequestTimeout", "Throttling", "ThrottlingException", "TooManyRequests",
 		"OperationAborted", conflictCode:
 		return failure{load.ErrAway, "the store is busy", "try again later"}, true
 	case "QuotaExceeded", "XMinioStorageFull", "NoSpaceLeft", "XAmzInsufficientStorage":
-		return failure{load.ErrFailed, "the store is full", "free some space there and run again: nothing that was published is lost"}, true
+		return failure{load.ErrFailed, "the store is full", "free some space there and run again; nothing that was published is lost"}, true
 	}
 	return failure{}, false
 }
 
 func (d *Destination) denied() failure {
-	hint := "allow these credentials s3:GetObject, s3:PutObject, s3:DeleteObject, s3:AbortMultipartUpload, s3:ListMultipartUploadParts there, and s3:ListBucket, s3:ListBucketMultipartUploads on the bucket (load/s3.md)"
-	return failure{load.ErrFailed, "the store denies it", hint}
+	hint := "allow these credentials s3:GetObject, s3:PutObject, s3:DeleteObject, s3:AbortMultipartUpload and s3:ListMultipartUploadParts there, and s3:ListBucket and s3:ListBucketMultipartUploads on the bucket (`formetl help s3`)"
+	return failure{load.ErrFailed, "the store denies access", hint}
 }
 
 // unreachable explains why a request got no answer. A wrong host name or
@@ -139,13 +139,13 @@ func unreachable(cause error) failure {
 	case isDNS && dns.IsNotFound:
 		return failure{load.ErrUnusable, what, "check the endpoint, the region and the bucket's name"}
 	case isCert:
-		return failure{load.ErrUnusable, what, "check the endpoint, or name its authority's certificates in AWS_CA_BUNDLE"}
+		return failure{load.ErrUnusable, what, "check the endpoint, or set AWS_CA_BUNDLE to a file with the certificates of its authority"}
 	case isOp, u != nil, errors.Is(cause, io.ErrUnexpectedEOF), errors.Is(cause, os.ErrDeadlineExceeded):
 		return failure{load.ErrAway, what, "check the endpoint and the network, and try again later"}
 	case isCanceled:
 		return failure{load.ErrAway, what, "try again later"}
 	}
-	return failure{load.ErrFailed, "the request could not be made: " + cause.Error(), "check the output's s3: settings and the AWS configuration"}
+	return failure{load.ErrFailed, "the request could not be sent: " + cause.Error(), "check the output's s3: settings and the AWS configuration"}
 }
 
 // code returns the store's code in an error, "" if there is none.

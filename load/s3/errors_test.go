@@ -15,11 +15,11 @@ import (
 // The reasons of refusals that several codes or failures share.
 const (
 	credentials = "access key|credentials"
-	noBucket    = "no such bucket"
-	denied      = "the store denies it"
-	wrongRegion = "in another region|no region is known"
+	noBucket    = "bucket does not exist"
+	denied      = "the store denies access"
+	wrongRegion = "in another region|the region is not set"
 	clockSkew   = "clock differs"
-	encryption  = "cannot be encrypted"
+	encryption  = "cannot encrypt"
 	unreached   = "the store cannot be reached"
 	busy        = "the store is busy|the store failed"
 	other       = "the store is full|the store refused the request"
@@ -72,13 +72,13 @@ func TestServersRefuse(t *testing.T) {
 		check                 func(t *testing.T, err error)
 	}{
 		{"wrong secret", "AWS_SECRET_ACCESS_KEY", "wrong-secret", "s3://" + testBucket + "/x", "", func(t *testing.T, err error) {
-			refusal(t, err, load.ErrFailed, credentials, "does not fit the access key", "AWS_SECRET_ACCESS_KEY", "s3://"+testBucket+"/x/")
+			refusal(t, err, load.ErrFailed, credentials, "does not match the access key", "AWS_SECRET_ACCESS_KEY", "s3://"+testBucket+"/x/")
 		}},
 		{"unknown key", "AWS_ACCESS_KEY_ID", "nobody", "s3://" + testBucket + "/x", "", func(t *testing.T, err error) {
 			refusal(t, err, load.ErrFailed, credentials, "does not know the access key")
 		}},
 		{"no bucket", "", "", "s3://no-such-bucket/x", "", func(t *testing.T, err error) {
-			refusal(t, err, load.ErrUnusable, noBucket, "s3://no-such-bucket/x/", "no such bucket", "correct the bucket's name")
+			refusal(t, err, load.ErrUnusable, noBucket, "s3://no-such-bucket/x/", "bucket does not exist", "correct the bucket's name")
 		}},
 		{"wrong region", "", "", "s3://" + testBucket + "/x", "eu-central-9", func(t *testing.T, err error) {
 			refusal(t, err, load.ErrUnusable, wrongRegion, "another region", "set region")
@@ -117,7 +117,7 @@ func TestNoCredentials(t *testing.T) {
 func TestNoRegion(t *testing.T) {
 	t.Setenv("AWS_REGION", "")
 	_, err := New(t.Context(), "s3://bucket/x", Options{})
-	refusal(t, err, load.ErrUnusable, wrongRegion, "no region is known", "AWS_REGION")
+	refusal(t, err, load.ErrUnusable, wrongRegion, "the region is not set", "AWS_REGION")
 	d, err := New(t.Context(), "s3://bucket/x", Options{Endpoint: "https://s3.example.com"})
 	if err != nil || d.client.Options().Region != defaultRegion {
 		t.Errorf("an endpoint without a region: %v", err)
@@ -156,7 +156,7 @@ func TestRefusals(t *testing.T) {
 		check  func(t *testing.T, err error)
 	}{
 		{"denied", 403, "AccessDenied", nil, func(t *testing.T, err error) {
-			refusal(t, err, load.ErrFailed, denied, "the store denies it", "(AccessDenied, HTTP 403)", "s3:PutObject")
+			refusal(t, err, load.ErrFailed, denied, "the store denies access", "(AccessDenied, HTTP 403)", "s3:PutObject")
 		}},
 		{"elsewhere", 301, "PermanentRedirect", http.Header{"X-Amz-Bucket-Region": {"eu-west-1"}}, func(t *testing.T, err error) {
 			refusal(t, err, load.ErrUnusable, wrongRegion, "set region: eu-west-1")

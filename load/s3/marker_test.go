@@ -129,7 +129,7 @@ func TestMarkerCannotBeRemoved(t *testing.T) {
 		t.Fatal(err)
 	}
 	refusal(t, d.Abort(t.Context(), aborted), load.ErrFailed, denied, "/staged-")
-	if got := strings.Count(log.String(), "formetl clean removes it"); got != 1 {
+	if got := strings.Count(log.String(), "`formetl clean` removes it"); got != 1 {
 		t.Errorf("it is logged %d times: %s", got, log)
 	}
 	f.refuse = nil

@@ -52,13 +52,13 @@ func (o Options) complete() (Options, error) {
 	}
 	switch {
 	case o.PartSize < MinPartSize || o.PartSize > MaxPartSize:
-		return o, fmt.Errorf("part_size is %d bytes; S3 takes 5 MiB to 5 GiB", o.PartSize)
+		return o, fmt.Errorf("part_size is %d bytes; S3 allows 5 MiB to 5 GiB", o.PartSize)
 	case o.PartsInFlight < 1 || o.PartsInFlight > MaxParts:
-		return o, fmt.Errorf("parts_in_flight is %d; give 1 to %d", o.PartsInFlight, MaxParts)
+		return o, fmt.Errorf("parts_in_flight is %d; use 1 to %d", o.PartsInFlight, MaxParts)
 	case o.SSE != "" && o.SSE != SSES3 && o.SSE != SSEKMS:
-		return o, fmt.Errorf("sse is %q; give s3 or kms", o.SSE)
+		return o, fmt.Errorf("sse is %q; use s3 or kms", o.SSE)
 	case o.KMSKeyID != "" && o.SSE != SSEKMS:
-		return o, errors.New("kms_key_id is given without sse: kms")
+		return o, errors.New("kms_key_id needs sse: kms")
 	}
 	return o, nil
 }
@@ -75,7 +75,7 @@ func parseRoot(root string) (bucket, prefix string, err error) {
 	bucket, prefix, _ = strings.Cut(rest, "/")
 	prefix = strings.TrimSuffix(prefix, "/")
 	if bucket == "" || strings.ContainsAny(bucket, "@:?#%\\ \t\r\n") {
-		return "", "", errors.New("it names no bucket, or one that cannot be")
+		return "", "", errors.New("it has no bucket, or a bucket with a forbidden character")
 	}
 	if prefix == "" {
 		return bucket, "", nil

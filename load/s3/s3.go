@@ -92,7 +92,7 @@ func newDestination(ctx context.Context, root string, o Options, guard stallGuar
 	if d.client.Options().Region == "" {
 		return nil, &load.Error{
 			Kind: load.ErrUnusable, Op: "use", Path: root, Hint: "set region: in the output's s3: settings, or AWS_REGION",
-			Err: &load.Refusal{What: "no region is known"},
+			Err: &load.Refusal{What: "the region is not set"},
 		}
 	}
 	return d, nil

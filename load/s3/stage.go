@@ -152,7 +152,7 @@ func (u *upload) tooLarge() error {
 	return &load.Error{
 		Kind: load.ErrUnusable, Op: "write", Path: u.d.path(u.name),
 		Hint: fmt.Sprintf("set part_size: %dMiB, or more, in the output's s3: settings", min(2*size, MaxPartSize)>>20),
-		Err:  fmt.Errorf("it is larger than %d parts of %d bytes, and S3 takes no more parts", u.d.maxParts, size),
+		Err:  fmt.Errorf("it is larger than %d parts of %d bytes, the most that S3 allows", u.d.maxParts, size),
 	}
 }
 
@@ -174,7 +174,7 @@ func (u *upload) begin() error {
 		return d.fail(u.ctx, "create", u.name, err)
 	}
 	if u.upload = aws.ToString(out.UploadId); u.upload == "" {
-		return &load.Error{Kind: load.ErrFailed, Op: "create", Path: d.path(u.name), Hint: "check that the endpoint is an S3 server", Err: errors.New("the store gave no upload id")}
+		return &load.Error{Kind: load.ErrFailed, Op: "create", Path: d.path(u.name), Hint: "check that the endpoint is an S3 store", Err: errors.New("the store did not return an upload id")}
 	}
 	if err := d.checkContext(u.ctx, "create", u.name); err != nil {
 		return err // the caller's Abort ends the upload

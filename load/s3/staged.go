@@ -61,7 +61,7 @@ func (s staged) encode() string {
 	return stagedScheme + base64.RawURLEncoding.EncodeToString(data)
 }
 
-var errNotStaged = errors.New("it is not a staged object of an S3 destination")
+var errNotStaged = errors.New("it is not a prepared object of an S3 destination")
 
 // decodeStaged reads the text that staged.encode returned. It refuses any other text, because
 // records may have been damaged or written by anyone.
@@ -250,5 +250,5 @@ func (d *Destination) abort(ctx context.Context, name, uploadID string) error {
 			return d.checkContext(ctx, "abort the upload of", name)
 		}
 	}
-	return &load.Error{Kind: load.ErrAway, Op: "abort the upload of", Path: d.path(name), Hint: "try again later", Err: errors.New("a part of it still arrives")}
+	return &load.Error{Kind: load.ErrAway, Op: "abort the upload of", Path: d.path(name), Hint: "try again later", Err: errors.New("a part of it is still arriving")}
 }

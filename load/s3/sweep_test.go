@@ -84,7 +84,7 @@ func TestPartsCannotBeListed(t *testing.T) {
 				t.Errorf("%s: check gives %v", code, err)
 			}
 		}
-		if got := strings.Count(log.String(), "does not tell whether uploads are still there"); got != 1 {
+		if got := strings.Count(log.String(), "does not say whether unfinished uploads still exist"); got != 1 {
 			t.Errorf("%s: it is said %d times: %s", code, got, log)
 		}
 		if err := d.Abort(t.Context(), prepared(left[0])); err != nil || len(f.uploads)+len(f.objects) > 0 {
@@ -131,7 +131,7 @@ func TestMarkerCannotBeRead(t *testing.T) {
 	}
 }
 
-// An upload comes back while a part of it still arrives.
+// An upload comes back while a part of it is still arriving.
 func TestRemoveUntilGone(t *testing.T) {
 	f, d, _ := marked(t)
 	stage(t, d, "x.csv", []byte("content"))

@@ -114,8 +114,8 @@ func (s *sheet) end() error {
 func (s *sheet) flush() error {
 	if s.written += int64(len(s.buf)); s.written > maxSheet {
 		return &load.Error{
-			Kind: load.ErrData, Path: "xlsx", Hint: "divide the range, or write csv or parquet",
-			Err: errors.New("a sheet takes more than the 4 GiB that spreadsheets open"),
+			Kind: load.ErrData, Path: "xlsx", Hint: "export a shorter range, or write csv or parquet",
+			Err: errors.New("a sheet is larger than 4 GiB, the most that spreadsheets open"),
 		}
 	}
 	_, err := s.w.Write(s.buf)

@@ -204,11 +204,11 @@ func appendTime(dst []byte, us int64, zone *time.Location) (kind, []byte) {
 func textCell(s []byte) (cell, error) {
 	if len(s) > cells.MaxText {
 		if units := cells.Units(s); units > cells.MaxText {
-			return cell{}, fmt.Errorf("the text has %s characters, and a cell holds %s", cells.Thousands(int64(units)), cells.Thousands(cells.MaxText))
+			return cell{}, fmt.Errorf("the text has %s characters, but a cell can hold only %s", cells.Thousands(int64(units)), cells.Thousands(cells.MaxText))
 		}
 	}
 	if i := bytes.IndexFunc(s, isForbidden); i >= 0 {
-		return cell{}, errors.New("the text holds a character that XML forbids: this is a bug in formetl")
+		return cell{}, errors.New("the text has a character that XML forbids; this is a bug in formetl")
 	}
 	return cell{kind: text, text: s}, nil
 }

@@ -60,7 +60,7 @@ func New(w io.Writer, schema *arrow.Schema, o load.EncodeOptions) (load.Encoder,
 
 func newEncoder(w io.Writer, schema *arrow.Schema, o load.EncodeOptions) (*encoder, error) {
 	if o.Compression != "" && o.Compression != load.CodecNone {
-		return nil, fmt.Errorf("xlsx: there is no compression %q: the format has its own", o.Compression)
+		return nil, fmt.Errorf("xlsx: the compression %q is not possible; the format has its own", o.Compression)
 	}
 	fields, err := cells.Fields(schema)
 	if err != nil {
@@ -72,8 +72,8 @@ func newEncoder(w io.Writer, schema *arrow.Schema, o load.EncodeOptions) (*encod
 	}
 	if n := len(e.columns); n > maxColumns {
 		return nil, &load.Error{
-			Kind: load.ErrData, Path: "xlsx", Hint: "choose columns by a schema, or write csv or parquet",
-			Err: fmt.Errorf("%s columns are more than the %s of a sheet", cells.Thousands(int64(n)), cells.Thousands(maxColumns)),
+			Kind: load.ErrData, Path: "xlsx", Hint: "list fewer columns in a schema, or write csv or parquet",
+			Err: fmt.Errorf("%s columns are more than a sheet can have (%s)", cells.Thousands(int64(n)), cells.Thousands(maxColumns)),
 		}
 	}
 	return e, nil
@@ -143,7 +143,7 @@ func (e *encoder) failed(column int, batch arrow.RecordBatch, row int, err error
 	if id := e.resultID(batch, row); id != "" {
 		place += fmt.Sprintf(" (result %s)", id)
 	}
-	return &load.Error{Kind: load.ErrData, Path: place, Hint: "write csv or parquet, which take it", Err: err}
+	return &load.Error{Kind: load.ErrData, Path: place, Hint: "write csv or parquet, which can hold it", Err: err}
 }
 
 // resultID returns the id of a row's result, or "" if no column holds it.

@@ -122,7 +122,7 @@ func TestBadSchemas(t *testing.T) {
 			"version: 1\ncolumns:\n  - {name: a, from: result_id, type: int64}\n  - name: A\n    from: 'item:1'\n    type: strnig\n  - name: b\n    from: 'item:1'\n    type: list<list<string>>\n  - {from: nowhere, type: string, on_error: skip}\n",
 			[]string{
 				`s.yaml:4:11: columns[1].name: the name "A" differs from "a" (column 1) only in case`,
-				`s.yaml:6:11: columns[1].type: type "strnig" is not known; write string`,
+				`s.yaml:6:11: columns[1].type: unknown type "strnig"; use string`,
 				`s.yaml:8:11: columns[2].from: item:1 already fills`,
 				`s.yaml:9:11: columns[2].type: `,
 				`s.yaml:10:5: columns[3].name: the required key is missing`,

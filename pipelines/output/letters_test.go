@@ -7,7 +7,7 @@ import (
 
 func TestDeadLettersAreReadBack(t *testing.T) {
 	line := func(window string) string {
-		return `{"result_id":7,"column":"n","raw":"secret","reason":"not an integer","window":"` + window + `"}` + "\n"
+		return `{"result_id":7,"column":"n","raw":"secret","reason":"not a whole number","window":"` + window + `"}` + "\n"
 	}
 	l := Letters{Results: map[int64]bool{}}
 	if err := l.parse([]byte(line("2026-01-01 00:00:00/2026-01-02 00:00:00") + "\n" + line("../2026-01-01 00:00:00") + line("undated"))); err != nil {

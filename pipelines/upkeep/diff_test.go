@@ -104,7 +104,7 @@ unknown: fail
 - {name: tags, from: "item:4", type: "list<string>", list_as: columns, choices: [a, b], explode: true}
 - {name: fresh, from: "item:8", type: bool, true_values: [x], false_values: [y]}
 - {name: cell, from: "item:12-3", type: string, pii: drop}
-`, "retyped item:2 age values [decimal(9,2)] [not a number with the declared separators] x1"},
+`, "retyped item:2 age values [decimal(9,2)] [not a number with the separators of the schema] x1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t, diffForm())

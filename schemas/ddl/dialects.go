@@ -84,12 +84,12 @@ func bigQueryName(name string) string {
 	upper := strings.ToUpper(name)
 	for _, prefix := range []string{"_TABLE_", "_FILE_", "_PARTITION", "_ROW_TIMESTAMP", "__ROOT__", "_COLIDENTIFIER", "_CHANGE_SEQUENCE_NUMBER", "_CHANGE_TYPE", "_CHANGE_TIMESTAMP"} {
 		if strings.HasPrefix(upper, prefix) {
-			return "begins with " + prefix + ", which BigQuery keeps for itself"
+			return "begins with " + prefix + ", which BigQuery reserves"
 		}
 	}
 	for _, r := range name {
 		if !unicode.In(r, unicode.L, unicode.N, unicode.M, unicode.Pc, unicode.Pd) && !strings.ContainsRune("&%=+:'<>#| ", r) {
-			return fmt.Sprintf("holds %q, which no column of BigQuery can", r)
+			return fmt.Sprintf("contains %q, which BigQuery does not allow in the name of a column", r)
 		}
 	}
 	return ""

@@ -42,7 +42,7 @@ func (e *UnfitError) Error() string {
 		more = fmt.Sprintf("\n  and %d more", len(shown)-maxShown)
 		shown = shown[:maxShown]
 	}
-	return fmt.Sprintf("%s cannot hold the table %s:\n  %s%s\nchange the names or types in the schema file, or leave columns out",
+	return fmt.Sprintf("%s cannot create the table %s:\n  %s%s\nchange the names or types in the schema file, or remove columns there",
 		e.Dialect, e.Table, strings.Join(shown, "\n  "), more)
 }
 
@@ -58,10 +58,10 @@ func (d *Dialect) check(t Table) error {
 	case len(t.Columns) == 0:
 		add("it has no columns")
 	case l.columns > 0 && len(t.Columns) > l.columns:
-		add("it has %d columns and a table takes at most %d", len(t.Columns), l.columns)
+		add("it has %d columns, but a table can have at most %d", len(t.Columns), l.columns)
 	}
 	if len(t.Name) > maxParts {
-		add("a table's name has at most %d parts divided by dots", maxParts)
+		add("its name has more than %d parts separated by dots", maxParts)
 	}
 	for _, name := range t.Name {
 		if problem := l.length(name); problem != "" {
@@ -73,7 +73,7 @@ func (d *Dialect) check(t Table) error {
 			add("column %q %s", c.Name, problem)
 		}
 		if c.Type.Kind == schemas.Decimal && l.scale > 0 && c.Type.Scale > l.scale {
-			add("column %q is %s, and a decimal has at most %d digits behind the point", c.Name, c.Type, l.scale)
+			add("column %q is %s, but a decimal can have at most %d digits after the point", c.Name, c.Type, l.scale)
 		}
 	}
 	if len(e.Problems) > 0 {
@@ -86,7 +86,7 @@ func (d *Dialect) check(t Table) error {
 func (l limits) length(name string) string {
 	switch {
 	case strings.ContainsRune(name, 0) || !utf8.ValidString(name):
-		return "is not text that SQL can hold"
+		return "is not text that SQL allows"
 	case strings.TrimFunc(name, unicode.IsSpace) == "":
 		return "is empty"
 	case l.bytes > 0 && len(name) > l.bytes:

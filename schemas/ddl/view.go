@@ -28,10 +28,10 @@ func View(t Table, f Files) (string, error) {
 	}
 	var s script
 	if scheme, _, remote := strings.Cut(f.Path, "://"); remote {
-		s.note("DuckDB reads %s:// by its extension httpfs; its credentials: CREATE SECRET (TYPE s3, PROVIDER credential_chain);", scheme)
+		s.note("DuckDB reads %s:// with its extension httpfs. To give it credentials, run CREATE SECRET (TYPE s3, PROVIDER credential_chain);", scheme)
 	}
 	if strings.HasSuffix(f.Path, "/") {
-		s.note("A query is right while no run commits: %s_SUCCESS has the same bytes before and after it.", f.Path)
+		s.note("Results are correct if no run commits meanwhile: then %s_SUCCESS has the same bytes before and after the query.", f.Path)
 	}
 	selected := []string{"*"}
 	if f.Format == "csv" {

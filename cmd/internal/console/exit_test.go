@@ -204,9 +204,9 @@ func TestHint(t *testing.T) {
 		command, kept string
 		want          string
 	}{
-		{service(transport.CodeInvalidKey, 401), "run", "", "check the API key: it stands on the form's API page"},
-		{service(transport.CodeInvalidUser, 404), "run", "", "check the account: it is the first part of the form's own address"},
-		{service(transport.CodeInvalidForm, 404), "run", "", "check the form's directory; `formetl forms` lists the forms"},
+		{service(transport.CodeInvalidKey, 401), "run", "", "copy the API key from the form's API page again"},
+		{service(transport.CodeInvalidUser, 404), "run", "", "check the account: it is the first part of the address of a form"},
+		{service(transport.CodeInvalidForm, 404), "run", "", "check the form's directory; `formetl forms` lists all forms"},
 		{service(transport.CodeBusy, 503), "run", "", "run the same command again later"},
 		{&transport.OutageError{Last: &transport.NetworkError{}}, "run", "", "run the same command again later"},
 		{
@@ -227,10 +227,10 @@ func TestHint(t *testing.T) {
 		{&definition.Error{File: "p.yaml"}, "run", "", "fix this, then check it with `formetl validate p.yaml`"},
 		{&definition.Error{}, "validate", "", ""},
 		{&definition.Fault{Code: ExitConfig, Cure: "restore it"}, "run", "", "restore it"},
-		{&reconcile.VerifyError{}, "run", "no result is kept", "send the table that `formetl doctor DEFINITION` prints to those who run the service; it holds no answers. `formetl init` writes a definition"},
-		{&transport.ServiceError{Code: transport.CodeInvalidValue, Status: 400, Asked: "view 77"}, "export", "", "the likely cause is what was asked for: check view 77"},
+		{&reconcile.VerifyError{}, "run", "no result is kept", "run `formetl doctor DEFINITION` and send the table that it prints to the people who run the service; it contains no answers"},
+		{&transport.ServiceError{Code: transport.CodeInvalidValue, Status: 400, Asked: "view 77"}, "export", "", "check what was requested, which is the likely cause: view 77"},
 		{&transport.RequestError{Err: service(transport.CodeInvalidValue, 400)}, "export", "", "check whether the service works; then run the same command again"},
-		{&transport.AnswerError{WebPages: 3}, "run", "", "check that the base URL is the service's own address"},
+		{&transport.AnswerError{WebPages: 3}, "run", "", "set base_url (--base-url, FORMETL_BASE_URL) to the service's own address, such as https://fs1.example.com"},
 		{unreadable(transport.FaultGarbled), "run", "", "run the same command again later"},
 		{unreadable(transport.FaultWrong), "run", "", "look at what the message names, and fix the schema or the data; then run the same command again"},
 		{&definition.Fault{Code: ExitNoInput}, "run", "", "check the names of the account and the form; `formetl forms` lists an account's forms"},

@@ -44,13 +44,13 @@ func Fields(schema *arrow.Schema) ([]Field, error) {
 		}
 		for _, h := range fields[i].Headings {
 			if taken[h] {
-				return nil, fmt.Errorf("the heading %q is used twice: this is a bug in formetl", h)
+				return nil, fmt.Errorf("the heading %q is used twice; this is a bug in formetl", h)
 			}
 			taken[h] = true
 		}
 	}
 	if len(taken) == 0 {
-		return nil, fmt.Errorf("column %q is a list without choices, and there is no other: list its choices, or add the result's id", schema.Field(0).Name)
+		return nil, fmt.Errorf("column %q is a list without choices, and there is no other column; list its choices in the schema, or add a column from result_id", schema.Field(0).Name)
 	}
 	return fields, nil
 }
@@ -70,7 +70,7 @@ func field(f arrow.Field) (Field, error) {
 		return shown, nil
 	case ListColumns:
 	default:
-		return shown, fmt.Errorf("no list is shown as %q: use %s, %s or %s", shown.As, ListJoined, ListJSON, ListColumns)
+		return shown, fmt.Errorf("unknown list_as %q; use %s, %s or %s", shown.As, ListJoined, ListJSON, ListColumns)
 	}
 	if list.Elem().ID() != arrow.STRING {
 		return shown, fmt.Errorf("a list of %s has no choices", list.Elem())
@@ -78,7 +78,7 @@ func field(f arrow.Field) (Field, error) {
 	text, _ := f.Metadata.GetValue(metaChoices)
 	var pairs [][2]string
 	if err := json.Unmarshal([]byte(text), &pairs); err != nil {
-		return shown, fmt.Errorf("its choices cannot be read: %w: this is a bug in formetl", err)
+		return shown, fmt.Errorf("its choices cannot be read: %w; this is a bug in formetl", err)
 	}
 	shown.Headings, shown.choices = nil, make(map[string]int, len(pairs))
 	for n, p := range pairs {
@@ -114,7 +114,7 @@ func (f Field) Chosen(a *array.List) (func(row int) []int, error) {
 			case value == "" || texts.IsNull(int(i)):
 				numbers[i-first] = -1
 			default:
-				return nil, fmt.Errorf("no choice covers a value of row %d of a batch: this is a bug in formetl", row)
+				return nil, fmt.Errorf("a value of row %d of a batch is not one of the choices; this is a bug in formetl", row)
 			}
 		}
 	}

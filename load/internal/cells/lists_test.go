@@ -29,11 +29,11 @@ func TestOf(t *testing.T) {
 		"json":         {of(arrow.PrimitiveTypes.Int64, "json", ""), "id c", ""},
 		"columns":      {of(text, "columns", `[["red","c__red"],["b|","c__b"]]`), "id c__red c__b", ""},
 		"no choice":    {of(text, "columns", `[]`), "id", ""},
-		"unknown":      {of(text, "rows", ""), "", `column "c": no list is shown as "rows"`},
+		"unknown":      {of(text, "rows", ""), "", `column "c": unknown list_as "rows"`},
 		"numbers":      {of(arrow.PrimitiveTypes.Int64, "columns", "[]"), "", "has no choices"},
 		"damaged":      {of(text, "columns", `[["red"`), "", "cannot be read"},
 		"twice":        {of(text, "columns", `[["red","id"]]`), "", `"id" is used twice`},
-		"nothing else": {arrow.NewSchema(of(text, "columns", "[]").Fields()[1:], nil), "", "add the result's id"},
+		"nothing else": {arrow.NewSchema(of(text, "columns", "[]").Fields()[1:], nil), "", "add a column from result_id"},
 	} {
 		fields, err := cells.Fields(c.schema)
 		if c.fault != "" {

@@ -32,14 +32,14 @@ COMMENT ON COLUMN "forms"."feedback"."Größe" IS '(item:11)';
 COMMENT ON COLUMN "forms"."feedback"."a'b""c`d\e; --
 f" IS '(item:12)';
 
--- DuckDB reads s3:// by its extension httpfs; its credentials: CREATE SECRET (TYPE s3, PROVIDER credential_chain);
--- A query is right while no run commits: s3://bucket/lake/form 1/_SUCCESS has the same bytes before and after it.
+-- DuckDB reads s3:// with its extension httpfs. To give it credentials, run CREATE SECRET (TYPE s3, PROVIDER credential_chain);
+-- Results are correct if no run commits meanwhile: then s3://bucket/lake/form 1/_SUCCESS has the same bytes before and after the query.
 CREATE OR REPLACE VIEW "forms"."feedback" AS
 SELECT
   *
 FROM read_parquet('s3://bucket/lake/form 1/dt=*/part-*.parquet', hive_partitioning = false, union_by_name = true);
 
--- A query is right while no run commits: /srv/it's [a] *?/_SUCCESS has the same bytes before and after it.
+-- Results are correct if no run commits meanwhile: then /srv/it's [a] *?/_SUCCESS has the same bytes before and after the query.
 CREATE OR REPLACE VIEW "forms"."feedback" AS
 SELECT
   *
