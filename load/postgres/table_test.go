@@ -483,13 +483,13 @@ func TestNames(t *testing.T) {
 		many[i] = fmt.Sprint("c", i)
 	}
 	for want, c := range map[string][]string{ // the table, then its columns
-		"name of more than":     {long + ".feedback"},
-		"of more than 63 bytes": {"forms." + long},
-		"1601 columns":          append([]string{"forms.feedback"}, many...),
-		`é" of more than`:       {"forms.feedback", "a", long},
-		"a name that PostgreSQL reserves":      {"forms.feedback", "a", "ctid"},
-		`"a" twice`:             {"forms.feedback", "a", "b", "a"},
-		"nil":                   append([]string{"forms." + long[1:]}, many[1:]...),
+		"name of more than":             {long + ".feedback"},
+		"name of more than 63 bytes":    {"forms." + long},
+		"1601 columns":                  append([]string{"forms.feedback"}, many...),
+		`é" with more than`:             {"forms.feedback", "a", long},
+		"name that PostgreSQL reserves": {"forms.feedback", "a", "ctid"},
+		`"a" twice`:                     {"forms.feedback", "a", "b", "a"},
+		"nil":                           append([]string{"forms." + long[1:]}, many[1:]...),
 	} {
 		if err := CheckNames(c[0], c[1:]); !strings.Contains(fmt.Sprint(err), want) {
 			t.Errorf("%s with %d columns: %v, want %q", c[0], len(c)-1, err, want)
