@@ -55,6 +55,9 @@ type EncodeOptions struct {
 	// Compression is the codec inside formats that have one (Parquet, Arrow):
 	// "" (the format's default), "none", "zstd", "gzip" or "snappy".
 	Compression string
+	// Guarded is called with the heading of each cell to which the CSV profile excel adds a '; it
+	// may be nil.
+	Guarded func(column string)
 	// Metadata is written into the footers of formats that have footers, in order.
 	Metadata []KeyValue
 }

@@ -112,7 +112,7 @@ func newFormRun(def *definition.Definition, o Options, client extract.Client, fo
 	}
 	f.job = &output.Job{
 		Def: def, Form: form, RunID: o.RunID, Full: o.Full, BuiltIn: o.BuiltIn, Stdout: o.Stdout, Now: o.Now, Log: f.reader.Log, At: o.At,
-		Encoders: o.encoders, Requests: f.requests, Drift: f.drift,
+		Encoders: o.encoders, Requests: f.requests, Drift: f.drift, Guarded: o.Guarded,
 	}
 	f.outputs = output.New(f.job)
 	return f

@@ -58,7 +58,7 @@ func headOf(ctx context.Context, def *definition.Definition, o Options, client e
 	f.Range = load.Span(iv.Read.From, iv.Read.To)
 	set := output.New(&output.Job{
 		Def: def, Form: f.Form, RunID: o.RunID, BuiltIn: o.BuiltIn, Stdout: o.Stdout, Now: o.Now, Log: o.Logger, At: o.At,
-		Encoders: reading.NewSlots(runtime.GOMAXPROCS(0)), Requests: func() load.Requests { return requestsOf(client.Requests()) }, Drift: func(string) {},
+		Encoders: reading.NewSlots(runtime.GOMAXPROCS(0)), Requests: func() load.Requests { return requestsOf(client.Requests()) }, Drift: func(string) {}, Guarded: o.Guarded,
 	})
 	defer func() { err = errors.Join(err, set.Close(context.WithoutCancel(ctx))) }()
 	if err := set.Open(ctx); err != nil {

@@ -47,6 +47,7 @@ type Options struct {
 	Ended  func(*FormReport)
 	Stdout io.Writer // where the output "-" goes; nil discards it
 	Resume Resume    // what is taken over of a run that ended early
+	Guarded func(column string) // see output.Job.Guarded
 	// At is called when a run comes to a point: a step of a commit (load.Step), or one of
 	// planned, piece, read, verified, snapshot, staged, prepared, load, loaded, codebook. Tests
 	// end the process there. It is called from several goroutines, and may be nil.

@@ -18,11 +18,17 @@ const redacted = "[redacted]"
 
 // Secret holds an API key. If it is formatted, logged or marshalled, it shows
 // "[redacted]". Only the Sender reads the value.
-type Secret struct{ value string }
+type Secret struct {
+	value string
+	from  string // what the key was read from, for messages: "FORMETL_API_KEY"; "" if unknown
+}
 
 // NewSecret wraps a key without the blanks and line ends that files and
 // environment variables tend to add.
-func NewSecret(value string) Secret { return Secret{strings.TrimSpace(value)} }
+func NewSecret(value string) Secret { return Secret{value: strings.TrimSpace(value)} }
+
+// From returns the key with the name of the variable, file or command that it was read from.
+func (s Secret) From(origin string) Secret { return Secret{s.value, origin} }
 
 // IsZero tells whether there is no key.
 func (s Secret) IsZero() bool { return s.value == "" }

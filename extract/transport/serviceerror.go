@@ -31,6 +31,7 @@ type ServiceError struct {
 	RetryAfter time.Duration // from the Retry-After header, 0 if there was none
 	Sent       string        // the parameters of the request, with the API key redacted
 	Asked      string        // what the caller asked for, such as a view; "" for nothing in particular
+	KeyFrom    string        // what the API key was read from, "" if unknown
 	// ByStatus is set if the service sends no error codes (API v2). Then Code is the code of API v1
 	// with the meaning of the HTTP status.
 	ByStatus bool
@@ -49,7 +50,11 @@ func (e *ServiceError) Error() string {
 	}
 	meaning := cmp.Or(codes[e.Code].meaning, "a code that is not in the specification")
 	message := cmp.Or(strings.Join(strings.Fields(e.Message), " "), "without a message") // on one line
-	return fmt.Sprintf("the service answered %s %d (%s): %s%s%s", kind, number, meaning, message, sent, ComeBack(e.RetryAfter))
+	refused := ""
+	if e.Code == CodeInvalidKey && e.KeyFrom != "" {
+		refused = "the API key in " + e.KeyFrom + " was refused: "
+	}
+	return fmt.Sprintf("%sthe service answered %s %d (%s): %s%s%s", refused, kind, number, meaning, message, sent, ComeBack(e.RetryAfter))
 }
 
 // codes are the error codes of the specification: the meaning in its words, the exit code of a
@@ -120,6 +125,7 @@ func (e *ServiceError) complete(h Header, call Call, key Secret) {
 		e.Code = codeOf(e.Status, call.Form != "")
 	}
 	e.RetryAfter, e.Message = h.RetryAfter, key.Redact(e.Message)
+	e.KeyFrom = key.from
 	e.Sent, e.Asked = key.Redact(call.Parameters.String()), key.Redact(call.Asked)
 }
 

@@ -124,7 +124,7 @@ func newEncoder(w io.Writer, schema *arrow.Schema, o load.EncodeOptions, delimit
 	switch o.Profile {
 	case "", Strict:
 	case Excel:
-		e.excel, e.eol = true, "\r\n"
+		e.excel, e.eol, e.told = true, "\r\n", o.Guarded
 		e.out = append(e.out, bom...)
 	default:
 		return nil, fmt.Errorf("csv: unknown profile %q; use %s or %s", o.Profile, Strict, Excel)
@@ -143,6 +143,9 @@ func newEncoder(w io.Writer, schema *arrow.Schema, o load.EncodeOptions, delimit
 type dialect struct {
 	excel     bool
 	delimiter byte // a comma or a TAB
+
+	column string              // the column's heading; "" for the headings themselves
+	told   func(column string) // see load.EncodeOptions.Guarded; may be nil
 }
 
 type encoder struct {
@@ -209,7 +212,9 @@ func (e *encoder) flush() error {
 func (e *encoder) field(f cells.Field, arr arrow.Array) cells.Appender {
 	switch a := arr.(type) {
 	case *array.String:
-		return func(dst []byte, row int) []byte { return appendText(dst, a.Value(row), e.dialect) }
+		d := e.dialect
+		d.column = f.Headings[0]
+		return func(dst []byte, row int) []byte { return appendText(dst, a.Value(row), d) }
 	case *array.List:
 		return e.list(f, a)
 	}
@@ -229,6 +234,9 @@ func appendText[T ~string | ~[]byte](dst []byte, s T, d dialect) []byte {
 	prefix := ""
 	if d.excel && cells.Guarded(s) {
 		prefix = "'"
+		if d.told != nil && d.column != "" {
+			d.told(d.column)
+		}
 	}
 	divided := (d.excel || d.delimiter == '\t') && cells.HasDivider(s)
 	if !divided && cells.IndexCSV(s) < 0 && !needsQuotesAnyway(s) {

@@ -64,7 +64,8 @@ func (e *encoder) list(f cells.Field, a *array.List) cells.Appender {
 	text := f.Text(a, e.zone, e.timestamp)
 	// Joined numbers are never a formula, even if they begin with a minus.
 	_, isText := a.ListValues().(*array.String)
-	d := dialect{excel: e.excel && (isText || f.As == cells.ListJSON), delimiter: e.delimiter}
+	d := e.dialect
+	d.excel, d.column = e.excel && (isText || f.As == cells.ListJSON), f.Headings[0]
 	return func(dst []byte, row int) []byte {
 		e.scratch = text(e.scratch[:0], row)
 		return appendText(dst, e.scratch, d)

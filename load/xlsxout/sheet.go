@@ -105,7 +105,8 @@ func (s *sheet) row(cells []cell, style int) error {
 
 // end ends the sheet's XML and writes the rest of it.
 func (s *sheet) end() error {
-	s.add(`</sheetData></worksheet>`)
+	// Excel marks each text that looks like a number, such as a postal code, unless told not to.
+	s.add(`</sheetData><ignoredErrors><ignoredError sqref="A1:XFD1048576" numberStoredAsText="1"/></ignoredErrors></worksheet>`)
 	return s.flush()
 }
 

@@ -227,7 +227,11 @@ func (r *reader) readKey(source, v value) {
 			apiKey.fail(v, source, ref, err)
 			return
 		}
-		r.def.Source.Key = transport.NewSecret(text)
+		origin := ref.target
+		if ref.kind == "cmd" { // a command may hold secrets
+			origin = "the output of ${cmd:…}"
+		}
+		r.def.Source.Key = transport.NewSecret(text).From(origin)
 	}
 }
 
@@ -238,7 +242,7 @@ func KeyFromFile(file string) (transport.Secret, error) {
 	if err != nil {
 		return transport.Secret{}, err
 	}
-	return transport.NewSecret(text), nil
+	return transport.NewSecret(text).From(file), nil
 }
 
 // Secrets resolves the references of a definition to the environment and to commands.

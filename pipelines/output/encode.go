@@ -87,7 +87,7 @@ func (e *encoding) object(w io.Writer, columns []schemas.Column, span fmt.String
 		return encodedObject{}, err
 	}
 	encoder, err := e.format.New(compressed, schema, load.EncodeOptions{
-		Zone: e.job.Def.Source.Zone, Profile: e.out.Profile, Compression: inner,
+		Zone: e.job.Def.Source.Zone, Profile: e.out.Profile, Compression: inner, Guarded: e.job.Guarded,
 		Metadata: []load.KeyValue{
 			{Key: "formetl.pipeline", Value: e.job.Def.Name},
 			{Key: "formetl.form", Value: e.job.Form},

@@ -30,6 +30,7 @@ type Job struct {
 	Encoders reading.Slots        // limits how many objects are encoded at once
 	Requests func() load.Requests // requests sent for the form so far
 	Drift    func(what string)    // adds a change of the form to the report
+	Guarded  func(column string)  // see load.EncodeOptions.Guarded; called from several goroutines; may be nil
 	Files    Files                // what became of uploaded files; nil if they are not stored
 }
 

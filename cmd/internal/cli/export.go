@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -136,6 +137,8 @@ func export(ctx context.Context, p *process, f exportFlags) error {
 	}
 	tellUnmatched := p.unmatched(ctx, def, options, given)
 	stop := bar.Start(ctx, options.Logger, options.Now(), p.ticks)
+	var guarded guardedCells
+	options.Guarded = guarded.add
 	quiet := time.AfterFunc(time.Second, func() { f.tellWait(p, def, bar) })
 	report, err := f.run(ctx, p, def, options)
 	quiet.Stop()
@@ -150,8 +153,36 @@ func export(ctx context.Context, p *process, f exportFlags) error {
 		return err
 	}
 	tellUnmatched(report)
+	guarded.tell(p.log)
 	p.log.Summarize(report, f.service.NamesNoZone(p.lookup))
 	return nil
+}
+
+// guardedCells counts the cells to which --excel added a '.
+type guardedCells struct {
+	mu     sync.Mutex
+	n      int64
+	column string // the heading of the first such cell
+}
+
+func (g *guardedCells) add(column string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.n++
+	g.column = cmp.Or(g.column, column)
+}
+
+// tell explains the cells to a person, if there are any.
+func (g *guardedCells) tell(log *console.Log) {
+	if g.n == 0 {
+		return
+	}
+	begin := "begin"
+	if g.n == 1 {
+		begin = "begins"
+	}
+	log.Tell(slog.LevelInfo, fmt.Sprintf("%s that %s with =, +, - or @ got a leading ' so that Excel does not run it as a formula: column %s; .xlsx needs no '", console.Plural(g.n, "cell"), begin, plain.Line(g.column)),
+		slog.Int64("cells", g.n), slog.String("column", g.column))
 }
 
 // run exports the form, or its first results with --limit.

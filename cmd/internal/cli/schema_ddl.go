@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/formetl/formetl/cmd/internal/console"
+	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
@@ -119,6 +120,9 @@ func ddlOfDefinition(ctx context.Context, p *process, d *ddl.Dialect, file strin
 	defs, options, err := p.openOutputs(ctx, &f.DefinitionFlags, []string{file}, withoutKey)
 	if err != nil {
 		return nil, err
+	}
+	if len(defs[0].Outputs) == 0 {
+		return nil, &transport.Error{Code: console.ExitConfig, Problem: file + " loads nothing, so there is no table", Remedy: `add an output to it, such as load: [{path: "lake/{form}/", format: parquet}]`}
 	}
 	forms, err := pipelines.ListForms(ctx, defs[0], options)
 	if err != nil {

@@ -154,7 +154,7 @@ func apiKey(file string, env Environment) (transport.Secret, error) {
 		}
 		return key, nil
 	}
-	key := transport.NewSecret(or("", env, definition.KeyVariable))
+	key := transport.NewSecret(or("", env, definition.KeyVariable)).From(definition.KeyVariable)
 	if key.IsZero() {
 		return key, fmt.Errorf("no API key: set %s, or add --api-key-file FILE", definition.KeyVariable)
 	}
