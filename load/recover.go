@@ -131,8 +131,8 @@ func (e *RecordError) Unwrap() error { return e.Err }
 // ExitCode is 74: the disk or the store of the output is at fault.
 func (e *RecordError) ExitCode() int { return 74 }
 
-// Hint advises to run with --full, which undoes that commit and reads everything again.
-func (e *RecordError) Hint() string { return "run with --full, which undoes that commit and reads everything again" }
+// Hint advises to run with --full, which undoes that commit.
+func (e *RecordError) Hint() string { return "run with --full, which undoes that commit" }
 
 // readRecord reads and checks the record of a commit, which is nil if there is none. If
 // readRecord does not understand the whole record, the error has a hint for the user. The

@@ -44,9 +44,9 @@ type Options struct {
 	Progress func(Progress) // called with the progress, from several goroutines; may be nil
 	// Ended is called with a form's whole report when the form has ended or will not begin.
 	// It is called from several goroutines, and may be nil.
-	Ended  func(*FormReport)
-	Stdout io.Writer // where the output "-" goes; nil discards it
-	Resume Resume    // what is taken over of a run that ended early
+	Ended   func(*FormReport)
+	Stdout  io.Writer           // where the output "-" goes; nil discards it
+	Resume  Resume              // what is taken over of a run that ended early
 	Guarded func(column string) // see output.Job.Guarded
 	// At is called when a run comes to a point: a step of a commit (load.Step), or one of
 	// planned, piece, read, verified, snapshot, staged, prepared, load, loaded, codebook. Tests

@@ -57,7 +57,7 @@ func notXML(why string) error {
 	return &transport.AnswerError{Offset: -1, Problem: "not XML: " + why, Fault: transport.FaultGarbled}
 }
 
-func notHTML() error { return notXML("it is an HTML page, such as a login page or a proxy's error page") }
+func notHTML() error { return notXML("it is an HTML page, such as a login page") }
 
 // prepare converts Text to clean UTF-8 and prepares the scanner to read it.
 func (d *decoder) prepare() error {

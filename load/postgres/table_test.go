@@ -310,7 +310,7 @@ func TestAfter(t *testing.T) {
 	b := newBench(t, nil)
 	b.load(answers{1: "a", 2: "b2"}, "january")
 	for after, want := range map[string]string{
-		"CREATE INDEX IF NOT EXISTS made ON forms.feedback (answer);\nSELECT nothing": "refused at its line 2",
+		"CREATE INDEX IF NOT EXISTS made ON forms.feedback (answer);\nSELECT nothing": "failed at line 2",
 		"GRANT SELCT ON forms.feedback TO loader":                                     "unrecognized privilege type",
 		"ROLLBACK":           "ended the transaction",
 		"ROLLBACK; BEGIN":    "ended the transaction",

@@ -216,7 +216,7 @@ func TestDefaults(t *testing.T) {
 	want := &Definition{
 		File: filepath.Join(dir, "p.yaml"), Name: "p", Forms: []string{"form1"}, State: filepath.Join(dir, ".formetl"), Names: schemas.ByLabel,
 		Source: Source{
-			BaseURL: "https://fs1.example.com", Account: "acme", Key: transport.NewSecret(canary), Zone: time.UTC,
+			BaseURL: "https://fs1.example.com", Account: "acme", Key: transport.NewSecret(canary).From("FORMETL_API_KEY"), Zone: time.UTC,
 			Requests: Requests{Concurrency: 4, Timeout: 30 * time.Second, Retries: 8, MaxRequests: 100_000},
 		},
 		Extract: Extract{Settle: time.Minute, Lookback: 72 * time.Hour, Changes: ChangesAuto, Verify: true},

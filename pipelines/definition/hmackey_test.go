@@ -42,7 +42,7 @@ func TestHMACKeyReferences(t *testing.T) {
 		"hmac_key: ${file:keys/good}":       "",
 		"hmac_key: ${file:" + filepath.Join(dir, "keys", "good") + "}": "",
 		"hmac_key: ${env:UNSET}":                                          "x.yaml:3:11: hmac_key: the environment variable UNSET is not set",
-		"hmac_key: ${env:SHORT}":                                          "x.yaml:3:11: hmac_key: the environment variable SHORT: the key of pii: hmac has 15 bytes and needs 16",
+		"hmac_key: ${env:SHORT}":                                          "x.yaml:3:11: hmac_key: the environment variable SHORT: the key of pii: hmac has 15 bytes and needs at least 16",
 		"hmac_key: ${file:keys/none}":                                     "x.yaml:3:11: hmac_key: the file " + filepath.Join(dir, "keys", "none") + " cannot be read",
 		"hmac_key: ${file:keys/short}":                                    "has 7 bytes",
 		"hmac_key: " + hmacCanary:                                         "x.yaml:3:11: hmac_key: the value is not a reference",

@@ -52,7 +52,7 @@ func TestKeyReferences(t *testing.T) {
 	} {
 		d, err := Parse(filepath.Join(dir, "p.yaml"), []byte(withKey("api_key: "+reference)), testOptions())
 		if want == "" {
-			if err != nil || d.Source.Key != transport.NewSecret(canary) {
+			if err != nil || d.Source.Key.From("") != transport.NewSecret(canary) {
 				t.Errorf("%s: %v", reference, err)
 			}
 			continue

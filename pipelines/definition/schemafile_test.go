@@ -121,17 +121,17 @@ func TestBadSchemas(t *testing.T) {
 		"everything at once": {
 			"version: 1\ncolumns:\n  - {name: a, from: result_id, type: int64}\n  - name: A\n    from: 'item:1'\n    type: strnig\n  - name: b\n    from: 'item:1'\n    type: list<list<string>>\n  - {from: nowhere, type: string, on_error: skip}\n",
 			[]string{
-				`s.yaml:4:11: columns[1].name: the name "A" differs from "a" (column 1) only in case`,
+				`s.yaml:4:11: columns[1].name: the name "A" differs from "a" (column 1) only in upper and lower case`,
 				`s.yaml:6:11: columns[1].type: unknown type "strnig"; use string`,
-				`s.yaml:8:11: columns[2].from: item:1 already fills`,
+				`s.yaml:8:11: columns[2].from: column "A" already has the source item:1`,
 				`s.yaml:9:11: columns[2].type: `,
 				`s.yaml:10:5: columns[3].name: the required key is missing`,
 				`s.yaml:10:12: columns[3].from: source "nowhere" is not known`,
 				`s.yaml:10:45: columns[3].on_error: `,
 			},
 		},
-		"result id as a date": {"version: 1\ncolumns: [{name: a, from: result_id, type: date}]\n", []string{"s.yaml:2:44: columns[0].type: the result id is an integer"}},
-		"pii":                 {"version: 1\ncolumns: [{name: a, from: result_id, type: int64, pii: drop}]\n", []string{"columns[0].pii: the result id tells results apart"}},
+		"result id as a date": {"version: 1\ncolumns: [{name: a, from: result_id, type: date}]\n", []string{"s.yaml:2:44: columns[0].type: the result's id is a whole number"}},
+		"pii":                 {"version: 1\ncolumns: [{name: a, from: result_id, type: int64, pii: drop}]\n", []string{"columns[0].pii: the result's id cannot be hidden"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := parseSchema("s.yaml", []byte(c.text))

@@ -49,13 +49,13 @@ func TestVariables(t *testing.T) {
 	if want := []string{"test-feedback", "https://test.example.com", "acclme", "test1", "costs${x}", "s3://lake/{form}.csv"}; !slices.Equal(got, want) {
 		t.Errorf("%q instead of %q", got, want)
 	}
-	if d.Source.Requests.Concurrency != 7 || !d.Source.AllowHTTP || d.Source.Key != transport.NewSecret(canary) {
+	if d.Source.Requests.Concurrency != 7 || !d.Source.AllowHTTP || d.Source.Key.From("") != transport.NewSecret(canary) {
 		t.Errorf("%d requests at once, HTTP %t", d.Source.Requests.Concurrency, d.Source.AllowHTTP)
 	}
 	if want := []string{"bucket", "quiet", "stage", "width"}; !slices.Equal(d.Variables, want) {
 		t.Errorf("the variables are %q", d.Variables)
 	}
-	if d, err = read(map[string]string{"width": "7", "stage": "prod"}); err != nil || d.Name != "prod-feedback" || d.Source.Key != transport.NewSecret("prod-"+canary) {
+	if d, err = read(map[string]string{"width": "7", "stage": "prod"}); err != nil || d.Name != "prod-feedback" || d.Source.Key.From("") != transport.NewSecret("prod-"+canary) {
 		t.Errorf("of another stage: %+v, %v", d, err)
 	}
 	for given, want := range map[string]string{
@@ -140,7 +140,7 @@ func TestCommandOfAKey(t *testing.T) {
 		o.Command = func(dir, line string) (string, error) { return RunCommand(t.Context(), dir, line) }
 		d, err := Parse(filepath.Join(dir, "p.yaml"), []byte(withKey("api_key: ${cmd:"+line+"}")), o)
 		if want == "" {
-			if err != nil || d.Source.Key != transport.NewSecret(canary) {
+			if err != nil || d.Source.Key.From("") != transport.NewSecret(canary) {
 				t.Errorf("%s: %v", line, err)
 			}
 			continue
