@@ -121,9 +121,6 @@ func ddlOfDefinition(ctx context.Context, p *process, d *ddl.Dialect, file strin
 	if err != nil {
 		return nil, err
 	}
-	if len(defs[0].Outputs) == 0 {
-		return nil, &transport.Error{Code: console.ExitConfig, Problem: file + " loads nothing, so there is no table", Remedy: `add an output to it, such as load: [{path: "lake/{form}/", format: parquet}]`}
-	}
 	forms, err := pipelines.ListForms(ctx, defs[0], options)
 	if err != nil {
 		return nil, err
@@ -209,6 +206,9 @@ func tableOrView(d *ddl.Dialect, t ddl.Table, def *definition.Definition, form s
 		if best < 0 || format < rank {
 			best, rank = i, format
 		}
+	}
+	if d.Name == "duckdb" && best < 0 && list == (schemas.Source{}) {
+		return "", &transport.Error{Code: console.ExitConfig, Problem: def.Name + " has no output that DuckDB can load", Remedy: `add one to the definition under load:, such as {path: "lake/{form}/", format: parquet}`}
 	}
 	if d.Name != "duckdb" || best < 0 {
 		return d.Create(t)
