@@ -118,7 +118,7 @@ func TestUnknownFieldsAcrossRuns(t *testing.T) {
 	o.Now = zoned(t, l.w, "2026-01-03 23:00:00")
 	_, err := pipelines.Run(t.Context(), def, o)
 	var unknown *transform.UnknownFieldError
-	if !errors.As(err, &unknown) || !strings.Contains(err.Error(), `add the column {name: "item_9", from: "item:9", type: string} or set unknown to add or ignore`) {
+	if !errors.As(err, &unknown) || !strings.Contains(err.Error(), `add the column {name: "item_9", from: "item:9", type: string}, or set unknown: add or unknown: ignore`) {
 		t.Errorf("error %v", err)
 	}
 	sameTree(t, before, tree(t, l.w.dir))

@@ -72,7 +72,7 @@ unknown: ignore`, "relabelled item:2 age [Years] [Age]\n" +
 			"relabelled meta:result_status state [State] [Result status]\n" +
 			"added meta:date_finish date_finish [] [timestamp] Date finish\nadded item:1 item_1 [] [string] Full name\n" +
 			"added item:4 item_4 [] [list<string>] Tags\nadded item:8 item_8 [] [string] New\nadded item:12-3 item_12_3 [] [string]\n" +
-			"retyped item:2 age values [int64] [not an integer] x2"},
+			"retyped item:2 age values [int64] [not a whole number] x2"},
 		{"strict", all + "unknown: fail\n", ""},
 		{"strict and more on the form", metaColumns + `
 - {name: age, from: "item:2", type: "decimal(5,2)"}
@@ -95,8 +95,8 @@ unknown: fail
 - {name: tags, from: "item:4", type: "list<int64>", nullable: false}
 - {name: fresh, from: "item:8", type: string, nullable: false, on_error: fail}
 - {name: cell, from: "item:12-3", type: string}
-`, "retyped item:2 age values [int64] [not an integer] x2 breaks\nretyped item:2 age values [int64] [no value] x1 breaks\n" +
-			"retyped item:4 tags values [list<int64>] [not an integer] x7 breaks\n" +
+`, "retyped item:2 age values [int64] [not a whole number] x2 breaks\nretyped item:2 age values [int64] [no value] x1 breaks\n" +
+			"retyped item:4 tags values [list<int64>] [not a whole number] x7 breaks\n" +
 			"retyped item:8 fresh values [string] [no value] x5 breaks"},
 		{"rules of other kinds", "max_rejects: 3\nempty: as_null\nhmac_key: ${env:NOBODYS_KEY}\n" + metaColumns + `
 - {name: age, from: "item:2", type: "decimal(9,2)", decimal_separator: ".", on_error: set_null}

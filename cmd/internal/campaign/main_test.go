@@ -25,14 +25,14 @@ func TestLiarIsNoticed(t *testing.T) {
 
 // TestEndsAreChecked tells which ends of a process are to be expected.
 func TestEndsAreChecked(t *testing.T) {
-	const says = "the service ignores the lower limit of ids; `formetl doctor` shows what it honours"
+	const says = "the service ignores the lower bound of ids; `formetl doctor` shows what it honours"
 	for _, c := range []struct {
 		name      string
 		step      step
 		process   *process
 		stderr    string
 		signalled bool
-		ignores   bool // the service ignores the lower limit of ids
+		ignores   bool // the service ignores the lower bound of ids
 		want      bool
 	}{
 		{name: "well", want: true},
