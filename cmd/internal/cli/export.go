@@ -177,11 +177,11 @@ func (g *guardedCells) tell(log *console.Log) {
 	if g.n == 0 {
 		return
 	}
-	begin := "begin"
+	begin, them := "begin", "them as formulas"
 	if g.n == 1 {
-		begin = "begins"
+		begin, them = "begins", "it as a formula"
 	}
-	log.Tell(slog.LevelInfo, fmt.Sprintf("%s that %s with =, +, - or @ got a leading ' so that Excel does not run it as a formula: column %s; .xlsx needs no '", console.Plural(g.n, "cell"), begin, plain.Line(g.column)),
+	log.Tell(slog.LevelInfo, fmt.Sprintf("%s that %s with =, +, - or @ got a leading ' so that Excel does not run %s: column %s; .xlsx needs no '", console.Plural(g.n, "cell"), begin, them, plain.Line(g.column)),
 		slog.Int64("cells", g.n), slog.String("column", g.column))
 }
 
