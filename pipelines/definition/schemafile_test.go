@@ -126,7 +126,7 @@ func TestBadSchemas(t *testing.T) {
 				`s.yaml:8:11: columns[2].from: column "A" already has the source item:1`,
 				`s.yaml:9:11: columns[2].type: `,
 				`s.yaml:10:5: columns[3].name: the required key is missing`,
-				`s.yaml:10:12: columns[3].from: source "nowhere" is not known`,
+				`s.yaml:10:12: columns[3].from: unknown source "nowhere"`,
 				`s.yaml:10:45: columns[3].on_error: `,
 			},
 		},
