@@ -687,7 +687,7 @@ func TestReaderHalves(t *testing.T) {
 		if len(limits) < len(tc.limits) || !slices.Equal(limits[:len(tc.limits)], tc.limits) {
 			t.Errorf("%s, 504 above %d: limits %v, want %v", tc.generation, tc.most, limits, tc.limits)
 		}
-		if want := tc.most < c.PageSize(); (len(said) == 1) != want || len(said) > 1 || want && !strings.Contains(said[0], fmt.Sprintf("pages of %d results", c.PageSize())) {
+		if want := tc.most < c.PageSize(); (len(said) == 1) != want || len(said) > 1 || want && !strings.Contains(said[0], fmt.Sprintf("cannot return %d results at once", c.PageSize())) {
 			t.Errorf("%+v: said %q", tc, said)
 		}
 	}

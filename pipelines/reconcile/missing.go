@@ -145,7 +145,7 @@ func (c *Reconciler) checkChanges(ctx context.Context) (again bool, err error) {
 		c.weak = true
 		return false, nil
 	case c.Reader.Pages.Unstamped() > 0:
-		problem := fmt.Sprintf("there are %s without %s", plain.Plural(c.Reader.Pages.Unstamped(), "result"), extract.UpdateMeta)
+		problem := fmt.Sprintf("the service sent %s without %s", plain.Plural(c.Reader.Pages.Unstamped(), "result"), extract.UpdateMeta)
 		if asked.Continues {
 			return false, &extract.FeedError{Problem: problem}
 		}
