@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/definition"
@@ -51,8 +50,8 @@ type Verified struct {
 	Covers  load.Range `json:"range"`
 	Undated bool       `json:"undated"`
 	Sound   bool       `json:"sound"` // the output has no problems
-	// Commands are the command lines that mend what is damaged, in the order in which to give
-	// them. There are none if only the texts of the problems say what to do.
+	// Commands has the command line that mends what is damaged. It is empty if only the texts of
+	// the problems say what to do.
 	Commands []string `json:"commands,omitempty"`
 
 	Manifest *load.Manifest `json:"-"`
@@ -78,80 +77,51 @@ func (o *Verified) about(mend remedy, format string, values ...any) {
 	o.mend = max(o.mend, mend)
 }
 
-// finish sorts the problems, sets Sound, and sets Commands to the runs of the definition that mend
+// finish sorts the problems, sets Sound, and sets Commands to the run of the definition that mends
 // the problems.
 func (o *Verified) finish(def *definition.Definition) {
 	slices.SortStableFunc(o.Problems, func(a, b Problem) int {
 		return cmp.Or(a.Range.From.Compare(b.Range.From.Time), cmp.Compare(a.Part, b.Part))
 	})
 	o.Sound = len(o.Problems) == 0
-	var runs []string // flags of each run, "" for none
 	switch {
 	case o.mend == byHand:
 	case o.mend == byAnyRun || o.single: // every run writes a single file anew
-		runs = []string{""}
+		o.Commands = []string{def.Command("run")}
 	case o.mend == byFullRun:
-		runs = []string{full}
+		o.Commands = []string{def.Command("run", full)}
 	default:
-		runs = spareFiles(def, o.damaged, readAgain(o.damaged))
-	}
-	for _, flags := range runs {
-		o.Commands = append(o.Commands, def.Command("run", flags))
+		o.Commands = []string{def.Command("run", readAgain(def, o.damaged))}
 	}
 }
 
 // full is the flag of the command run that replaces a whole dataset.
 const full = "--full"
 
-// spareFiles returns the flags of the runs that mend the damaged parts of a dataset: runs, except
-// if the definition also writes a single file, which a run of a narrower range would write anew
-// with the results of that range alone. Then it is one run of the definition's own range, if all
+// readAgain returns the flags of the run that replaces damaged parts: it reads from the first of
+// them to the last. A part without a bound of time needs --full, because no range includes it. If
+// the definition also writes a single file, which a run of a narrower range would write anew with
+// the results of that range alone, the run reads the definition's own range, "" in flags, if all
 // damaged parts lie in that range.
-func spareFiles(def *definition.Definition, damaged []load.Part, runs []string) []string {
-	file := slices.ContainsFunc(def.Outputs, func(out definition.Output) bool { return !out.Dataset() && out.Path != definition.StdoutPath })
-	outside := slices.ContainsFunc(damaged, func(p load.Part) bool {
-		return p.From.Before(def.Extract.From) || !def.Extract.To.IsZero() && p.To.After(def.Extract.To)
-	})
-	if file && !outside && !slices.Contains(runs, full) {
-		return []string{""}
-	}
-	return runs
-}
-
-// readAgain returns, for each run that is needed to replace parts, the command-line flags of its
-// range. A part without a bound of time needs --full, because no range includes it.
-func readAgain(parts []load.Part) []string {
-	var spans []load.Range
-	for _, p := range parts {
+func readAgain(def *definition.Definition, damaged []load.Part) string {
+	from, to := damaged[0].From, damaged[0].To
+	for _, p := range damaged {
 		if p.Undated || p.From.IsZero() || p.To.IsZero() {
-			return []string{full}
+			return full
 		}
-		spans = append(spans, load.Range{From: p.From, To: p.To})
-	}
-	slices.SortFunc(spans, func(a, b load.Range) int { return a.From.Compare(b.From.Time) })
-	var joined []load.Range
-	for _, s := range spans {
-		if last := len(joined) - 1; last >= 0 && !s.From.After(joined[last].To.Time) {
-			if joined[last].To.Before(s.To.Time) {
-				joined[last].To = s.To
-			}
-			continue
+		if p.From.Before(from.Time) {
+			from = p.From
 		}
-		joined = append(joined, s)
+		if p.To.After(to.Time) {
+			to = p.To
+		}
 	}
-	flags := make([]string, len(joined))
-	for i, s := range joined {
-		flags[i] = fmt.Sprintf("--from %s --to %s", flagTime(s.From), flagTime(s.To))
+	outside := from.Before(def.Extract.From) || !def.Extract.To.IsZero() && to.After(def.Extract.To)
+	if def.HasFiles() && !outside {
+		return ""
 	}
-	return flags
-}
-
-// flagTime writes a wall-clock time in the form of the flags --from and --to, without a blank.
-func flagTime(t load.WallTime) string {
-	if t.Hour() == 0 && t.Minute() == 0 && t.Second() == 0 {
-		return t.Format(time.DateOnly)
-	}
-	return t.Format("2006-01-02T15:04:05")
+	const layout = "2006-01-02T15:04:05" // without a blank
+	return "--from " + from.Format(layout) + " --to " + to.Format(layout)
 }
 
 // Damaged returns a *definition.Fault of exit code 65 if one of the outputs has problems, else nil.

@@ -98,7 +98,7 @@ func (p *damagedSet) first() *load.Part { return &p.commit.Manifest.Parts[0] }
 // TestCheck: each kind of damage is found in the part that has it, and the run that mends it
 // is named.
 func TestCheck(t *testing.T) {
-	const again, anyRun, everything = "--from 2026-01-01 --to 2026-01-02", "", full
+	const again, anyRun, everything = "--from 2026-01-01T00:00:00 --to 2026-01-02T00:00:00", "", full
 	for _, c := range []struct {
 		name   string
 		damage func(p *damagedSet)
@@ -126,7 +126,7 @@ func TestCheck(t *testing.T) {
 				one, two := p.first(), m.Parts[1]
 				one.IDs, one.MinID, one.MaxID = two.IDs, two.MinID, two.MaxID
 			})
-		}, "twice", []string{"--from 2026-01-02 --to 2026-01-03"}},
+		}, "twice", []string{"--from 2026-01-02T00:00:00 --to 2026-01-03T00:00:00"}},
 		{"dead letters are gone", func(p *damagedSet) {
 			p.manifest(func(*load.Manifest) { p.first().Letters = p.first().SHA256 })
 		}, "letters", []string{again}},
@@ -137,7 +137,7 @@ func TestCheck(t *testing.T) {
 		{"parts that are apart", func(p *damagedSet) {
 			p.remove(p.first().Path)
 			p.put(p.commit.Manifest.Parts[2].Path, "x")
-		}, "missing length", []string{again, "--from 2026-01-03 --to 2026-01-04"}},
+		}, "missing length", []string{"--from 2026-01-01T00:00:00 --to 2026-01-04T00:00:00"}},
 		{"_SUCCESS is gone", func(p *damagedSet) { p.remove(load.SuccessName) }, "manifest", []string{anyRun}},
 		{"the manifest is another run's", func(p *damagedSet) {
 			p.manifest(func(m *load.Manifest) { m.RunID = "run0" })
@@ -227,30 +227,8 @@ func TestCheckWhileCommitting(t *testing.T) {
 	}
 }
 
-// TestSpareFiles: a run of a narrower range would write a single file anew with less.
-func TestSpareFiles(t *testing.T) {
-	day := func(n int) load.WallTime { return load.Wall(time.Date(2026, 1, n, 0, 0, 0, 0, time.UTC)) }
-	given := []string{"--from 2026-01-05 --to 2026-01-06"}
-	for _, c := range []struct {
-		path     string
-		from, to int
-		runs     []string
-		whole    bool
-	}{
-		{"a.csv", 1, 9, given, true},
-		{"a/", 1, 9, given, false},
-		{definition.StdoutPath, 1, 9, given, false},
-		{"a.csv", 0, 9, given, false},
-		{"a.csv", 1, 10, given, false},
-		{"a.csv", 1, 9, []string{full}, false},
-	} {
-		def := &definition.Definition{Outputs: []definition.Output{{Path: "lake/"}, {Path: c.path}}}
-		def.Extract.From, def.Extract.To = day(1).Time, day(9).Time
-		runs := spareFiles(def, []load.Part{{From: day(c.from), To: day(c.to)}}, c.runs)
-		if whole := slices.Equal(runs, []string{""}); whole != c.whole || !whole && !slices.Equal(runs, c.runs) {
-			t.Errorf("%+v: %q", c, runs)
-		}
-	}
+// TestDamaged: the error counts the problems of all outputs, and sends to the commands.
+func TestDamaged(t *testing.T) {
 	sound, hurt := &Verified{}, &Verified{Problems: make([]Problem, 2), Commands: []string{"run"}}
 	fault, _ := errors.AsType[*definition.Fault](Damaged([]*Verified{hurt, hurt, sound}))
 	if fault == nil || !strings.Contains(fault.Text, "4 problems, 3 outputs checked") || !strings.Contains(fault.Cure, "under the problems") {

@@ -95,10 +95,8 @@ func verifyText(r *upkeep.Verification) string {
 		for _, note := range o.Notes {
 			fmt.Fprintf(&b, "  note        %s\n", note)
 		}
-		what := "to fix it"
 		for _, command := range o.Commands {
-			fmt.Fprintf(&b, "  %-10s  %s\n", what, command)
-			what = "and"
+			fmt.Fprintf(&b, "  to fix it   %s\n", command)
 		}
 	}
 	return b.String()

@@ -192,7 +192,7 @@ func TestProposalsRepeatFlags(t *testing.T) {
 		code int
 		told []string
 	}{
-		"verify": {[]string{"verify", file}, console.ExitData, []string{"formetl run" + quoted + " --from 2026-01-01 --to 2026-02-01\n"}},
+		"verify": {[]string{"verify", file}, console.ExitData, []string{"formetl run" + quoted + " --from 2026-01-01T00:00:00 --to 2026-02-01T00:00:00\n"}},
 		"state":  {[]string{"state", "show", file}, console.ExitOK, []string{"`formetl clean" + quoted + " --unlisted`"}},
 		"run":    {[]string{"run", file}, console.ExitCantCreate, []string{"`formetl run" + quoted + " --full`", "`formetl clean" + quoted + " --unlisted`"}},
 	} {
