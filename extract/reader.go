@@ -29,7 +29,8 @@ type Reader struct {
 	stamps     atomic.Bool  // see CountUnstamped
 	lacking    atomic.Int64 // results without a date_update
 	newestDate atomic.Pointer[string]
-	dated      atomic.Bool // see Dated
+	dated      atomic.Bool // a result showed when it was finished
+	finished   atomic.Bool // a result did not show that it is not finished
 
 	checking   sync.Mutex // held while checkDates checks a result
 	dateChecks int        // checks of dates so far, at most mostDateChecks
@@ -296,10 +297,11 @@ func (r *Reader) Newest() (newest time.Time) {
 	return newest
 }
 
-// Dated tells whether any result that was read showed when it was finished (date_finish).
-func (r *Reader) Dated() bool { return r.dated.Load() }
+// HidesDates tells whether no result that was read showed when it was finished (date_finish),
+// though one at least did not show either that it is not finished.
+func (r *Reader) HidesDates() bool { return r.finished.Load() && !r.dated.Load() }
 
-// noteDates records what Newest, Dated and Unstamped return.
+// noteDates records what Newest, HidesDates and Unstamped return.
 func (r *Reader) noteDates(p *page.Page) {
 	newest := ""
 	known := r.newestDate.Load()
@@ -307,16 +309,20 @@ func (r *Reader) noteDates(p *page.Page) {
 		newest = *known
 	}
 	for i := range p.Len() {
-		stamped := false
+		stamped, unfinished := false, false
 		for _, c := range p.Cells(i) {
 			f := &p.Fields[c.Field]
-			if c.Values == 0 || f.Kind != page.KindMeta || !page.IsDate(f.ID) {
+			if c.Values == 0 || f.Kind != page.KindMeta {
+				continue
+			}
+			v := p.Value(c, 0)
+			unfinished = unfinished || f.ID == page.MetaStatus && string(v) == "Incomplete"
+			if !page.IsDate(f.ID) {
 				continue
 			}
 			if f.ID == page.MetaFinish {
 				r.dated.Store(true)
 			}
-			v := p.Value(c, 0)
 			stamped = stamped || f.ID == UpdateMeta && len(v) == len(WireTime)
 			if len(v) == len(WireTime) && string(v) > newest { // dates are compared as text
 				if _, err := time.Parse(WireTime, string(v)); err == nil {
@@ -326,6 +332,9 @@ func (r *Reader) noteDates(p *page.Page) {
 		}
 		if !stamped && r.stamps.Load() {
 			r.lacking.Add(1)
+		}
+		if !unfinished {
+			r.finished.Store(true)
 		}
 	}
 	for newest != "" && (known == nil || newest > *known) && !r.newestDate.CompareAndSwap(known, &newest) {

@@ -16,6 +16,7 @@ import (
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/idset"
 	"github.com/formetl/formetl/pipelines/checkpoint"
+	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/schemas"
 	"github.com/formetl/formetl/transform"
 )
@@ -318,10 +319,14 @@ func (p *pieces) page(page *page.Page) error {
 	if n := page.Len(); n > 0 {
 		p.last = max(p.last, page.ID(n-1))
 	}
-	page.DropEarly()
-	if earlier := p.w.Earlier; earlier != nil {
-		page.Filter(func(id int64) bool { return !earlier.Contains(id) })
+	// Bounds coarser than dates give the results of a second to two windows.
+	if view := p.r.Def.Extract.View; view != "" && p.r.CoarseBounds() && p.w.Planned.Window != (extract.Window{}) && p.r.Pages.HidesDates() {
+		return &definition.Fault{
+			Code: 78, Text: fmt.Sprintf("view %s does not show when results were finished (date_finish), and with API v2 formetl needs that to divide them by date", view),
+			Cure: "add the column to the view, or leave out the view; a file of all results, without from and to, needs no dates",
+		}
 	}
+	page.DropEarly()
 	for i := range page.Len() {
 		p.ids.Add(page.ID(i))
 	}

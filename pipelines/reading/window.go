@@ -61,10 +61,6 @@ type Window struct {
 	// Summed means that one count covers all of a dataset, including this window, which is
 	// not counted by itself.
 	Summed bool
-	// Earlier are ids that the window leaves out, though the service gives them: these results
-	// belong before the window, see yieldLater and leaveSecondBefore in package reconcile. It
-	// is nil if there are none.
-	Earlier idset.Set
 
 	// begun holds the stretches whose first pages were read before the schema was known.
 	begun []*stretch
@@ -93,9 +89,6 @@ type Group struct {
 	Count   int64
 	ended   bool // all windows were read, see Reader.endsGroup
 }
-
-// LeaveOut adds ids to Earlier.
-func (w *Window) LeaveOut(ids idset.Set) { w.Earlier = w.Earlier.Union(ids) }
 
 // OfRange tells whether the window is one of the run's range: not of an older part, and not
 // that of results without a date.

@@ -3,7 +3,6 @@ package reconcile
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"log/slog"
 	"slices"
 	"time"
@@ -18,24 +17,14 @@ import (
 // was read first is stale. If a result still is in two windows after that, and the service
 // returns it for both when asked for its id, the service ignores dates, which is an error.
 func (c *Reconciler) rereadDuplicates(ctx context.Context) error {
-	if err := c.leaveSecondBefore(ctx); err != nil {
-		return err
-	}
 	before := idset.Set{} // ids that were in two windows in the round before
 	for {
 		stale, twice := staleWindows(c.Windows)
 		if len(stale) == 0 {
-			again, err := c.takeBack(ctx)
-			if err != nil || !again {
-				return err
-			}
-			continue
+			return nil
 		}
 		if before = before.Intersect(twice); !before.IsEmpty() {
-			yielding := yieldLater(c, before)
-			if len(yielding) > 0 {
-				stale = yielding
-			} else if err := c.proveDates(ctx, before.Min()); err != nil {
+			if err := c.proveDates(ctx, before.Min()); err != nil {
 				return err
 			}
 		}
@@ -44,35 +33,6 @@ func (c *Reconciler) rereadDuplicates(ctx context.Context) error {
 			return err
 		}
 	}
-}
-
-// leaveSecondBefore leaves out the results of the second before the range. Where bounds are
-// coarser than dates, the range's first window gets these results too, and if a view hides
-// the dates, nothing shows that they lie before the range. So the service is asked for the
-// results of that second by itself.
-func (c *Reconciler) leaveSecondBefore(ctx context.Context) error {
-	from := c.Interval.Read.From
-	if !c.Reader.CoarseBounds() || c.Reader.Def.Extract.View == "" || c.Reader.Pages.Dated() || from.IsZero() {
-		return nil
-	}
-	at := slices.IndexFunc(c.Windows, func(w *reading.Window) bool { return w.IDs != nil && w.Planned.Window.From.Equal(from) })
-	if at < 0 {
-		return nil
-	}
-	if c.before == nil {
-		before, err := reading.IDsIn(ctx, c.Reader.Pages, extract.Window{From: from, To: from}, extract.IDRange{})
-		if err != nil {
-			return fmt.Errorf("reading the second before the range: %w", err)
-		}
-		c.before = before
-	}
-	first := c.Windows[at]
-	if !first.IDs.Intersects(c.before) {
-		return nil
-	}
-	first.LeaveOut(c.before)
-	c.explained = c.explained.Union(c.before)
-	return c.readAgain(ctx, []*reading.Window{first}, "it has results of the second before it", c.Reader.ForgetAround(c.before))
 }
 
 // staleWindows returns the windows that hold an id which a later reading found
@@ -90,54 +50,6 @@ func staleWindows(windows []*reading.Window) (stale []*reading.Window, twice ids
 		seen = seen.Union(own)
 	}
 	return stale, twice
-}
-
-// yieldLater looks for ids that two adjacent windows still hold after one of them was read again.
-// Where bounds are coarser than dates (see reading.Form.CoarseBounds), the service gives results
-// at the boundary to both windows, and their dates are not in the answers to tell which window is
-// theirs. The earlier window keeps them. yieldLater returns the later windows, which leave these
-// ids out from now on.
-func yieldLater(c *Reconciler, twice idset.Set) (yielding []*reading.Window) {
-	if !c.Reader.CoarseBounds() {
-		return nil
-	}
-	read := readWindows(c.Windows)
-	for _, w := range read {
-		for _, next := range read {
-			if w.Undated != nil || next.Undated != nil || w.Planned.Window.To.IsZero() || !next.Planned.Window.From.Equal(w.Planned.Window.To) {
-				continue
-			}
-			both := w.IDs.Intersect(next.IDs).Intersect(twice)
-			if both.IsEmpty() {
-				continue
-			}
-			next.LeaveOut(both)
-			yielding = append(yielding, next)
-		}
-	}
-	return yielding
-}
-
-// takeBack reads again the windows that left results to the window before them, if the window
-// before does not hold these results any more: they moved while both windows were read. It
-// returns true if it read any window.
-func (c *Reconciler) takeBack(ctx context.Context) (again bool, err error) {
-	held := c.readIDs().Union(c.before)
-	for _, w := range readWindows(c.Windows) {
-		if w.Earlier == nil {
-			continue
-		}
-		lost := w.Earlier.Without(held)
-		if lost.IsEmpty() {
-			continue
-		}
-		w.Earlier = w.Earlier.Without(lost)
-		if err := c.readAgain(ctx, []*reading.Window{w}, "results that it left out are in no other window", c.Reader.ForgetAround(lost)); err != nil {
-			return true, err
-		}
-		again = true
-	}
-	return again, nil
 }
 
 // proveDates asks for one result in two windows that hold it. The error says that the service

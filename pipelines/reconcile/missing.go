@@ -329,9 +329,6 @@ func (c *Reconciler) readPlaces(ctx context.Context, found []extract.Change) (ag
 			c.explained = c.explained.Union(idset.Of(change.ID))
 			continue
 		}
-		if w := line[at].window; w != nil && w.Earlier != nil {
-			w.Earlier = w.Earlier.Without(idset.Of(change.ID))
-		}
 		if !read[at] {
 			places = append(places, line[at])
 		}

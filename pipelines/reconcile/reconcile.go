@@ -89,9 +89,8 @@ type Reconciler struct {
 	Reread   int            // windows that were read again
 	Older    int            // windows of older parts that were read
 
-	before      idset.Set // ids of the second before the range; nil if that was not asked for
-	lookedAhead bool      // whether results that are dated later than now were looked for
-	planned     int64     // requests until anything was read or compared again, see again; 0 before
+	lookedAhead bool  // whether results that are dated later than now were looked for
+	planned     int64 // requests until anything was read or compared again, see again; 0 before
 	counted     counted
 
 	older    []*reading.Older // spans outside the range that are read again
