@@ -7,6 +7,7 @@ import (
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/reading"
+	"github.com/formetl/formetl/schemas/plain"
 )
 
 // This machine's clock, the service's clock or the definition's zone may be wrong. Runs warn
@@ -31,7 +32,7 @@ func ClocksDiffer(ours, theirs time.Time, off time.Duration) *definition.Fault {
 	return &definition.Fault{
 		Code: 74,
 		Text: fmt.Sprintf("this machine's clock is %s %s the service's: %s here, %s in the service's Date header",
-			Rounded(off.Abs()), direction, ours.UTC().Format(time.RFC3339), theirs.UTC().Format(time.RFC3339)),
+			plain.Lasting(off.Abs()), direction, ours.UTC().Format(time.RFC3339), theirs.UTC().Format(time.RFC3339)),
 		Cure: "set this machine's clock by the network (NTP); if it is right, tell those who run the service",
 	}
 }
@@ -42,7 +43,7 @@ func ZoneIsWrong(form string, zone *time.Location, newest time.Time, by time.Dur
 	return &definition.Fault{
 		Code: 78,
 		Text: fmt.Sprintf("the time zone seems wrong: the newest change of form %s is dated %s, which is %s in the future in %s",
-			form, load.Wall(newest), Rounded(by), zone),
+			form, load.Wall(newest), plain.Lasting(by), zone),
 		Cure: "set source.timezone to the time zone in the account's settings",
 	}
 }
@@ -82,21 +83,4 @@ func Ahead(zone *time.Location, newest, now time.Time) time.Duration {
 		return 0
 	}
 	return by
-}
-
-// Rounded returns a length of time as rounded words for people, such as "3 hours".
-func Rounded(d time.Duration) string {
-	unit, name := 24*time.Hour, "day"
-	switch {
-	case d < 2*time.Minute:
-		d, unit, name = d.Round(time.Second), time.Second, "second"
-	case d.Round(time.Minute) < 3*time.Hour:
-		d, unit, name = d.Round(time.Minute), time.Minute, "minute"
-	case d < 48*time.Hour:
-		d, unit, name = d.Round(time.Hour), time.Hour, "hour"
-	}
-	if d/unit != 1 {
-		name += "s"
-	}
-	return fmt.Sprintf("%d %s", d/unit, name)
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/reading"
 	"github.com/formetl/formetl/pipelines/reconcile"
+	"github.com/formetl/formetl/schemas/plain"
 )
 
 // clockFault is the difference of this machine's clock and the service's from which on a run fails
@@ -29,7 +30,7 @@ func judgeClock(theirs, ours time.Time) Check {
 		off = ours.Sub(theirs)
 	}
 	if off.Abs() < reading.ClockLeeway {
-		return Check{Name: "clock", State: OK, Detail: "this machine's clock and the service's agree within " + reconcile.Rounded(max(off.Abs(), time.Second))}
+		return Check{Name: "clock", State: OK, Detail: "this machine's clock and the service's agree within " + plain.Lasting(max(off.Abs(), time.Second))}
 	}
 	err := reconcile.ClocksDiffer(ours, theirs, off)
 	if off.Abs() < clockFault {
@@ -67,9 +68,9 @@ func judgeZone(zone *time.Location, form string, dates []time.Time, ours, theirs
 	case reconcile.Ahead(zone, newest, early) > 0:
 		c.Detail = "this machine's clock and the service's differ, and the newest change is in the future by one of them"
 	case age > reading.WidestZone:
-		c.Detail = fmt.Sprintf("the newest change is %s old, and only a recent change can show whether the zone is right", reconcile.Rounded(age))
+		c.Detail = fmt.Sprintf("the newest change is %s old, and only a recent change can show whether the zone is right", plain.Lasting(age))
 	default:
-		c.State, c.Detail = OK, fmt.Sprintf("in %s the newest change is %s old, and no date is in the future", zone, reconcile.Rounded(max(age, 0)))
+		c.State, c.Detail = OK, fmt.Sprintf("in %s the newest change is %s old, and no date is in the future", zone, plain.Lasting(max(age, 0)))
 	}
 	return c
 }

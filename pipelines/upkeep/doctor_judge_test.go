@@ -40,7 +40,7 @@ func TestJudgeZone(t *testing.T) {
 		want  CheckState
 		tells string
 	}{
-		{"fresh", []time.Duration{minute, time.Hour}, 0, OK, "60 seconds old"},
+		{"fresh", []time.Duration{minute, time.Hour}, 0, OK, "1 minute old"},
 		{"hours old", []time.Duration{20 * time.Hour}, 0, OK, "20 hours old"},
 		{"a service's clock that is minutes off", []time.Duration{-4 * minute}, 0, OK, "no date is in the future"},
 		{"the account is an hour further east", []time.Duration{-57 * minute, 2 * minute}, 0, Failed, "57 minutes in the future in America/Chicago"},
@@ -53,7 +53,7 @@ func TestJudgeZone(t *testing.T) {
 		{"busy until half an hour ago", every(30*minute, minute, 20), 0, OK, "30 minutes old"},
 		{"not busy enough to tell", every(61*minute, 6*minute, 20), 0, OK, "61 minutes old"},
 		{"too few to tell", every(61*minute, minute, 4), 0, OK, "61 minutes old"},
-		{"our clock is ahead", []time.Duration{minute}, 3 * time.Hour, OK, "60 seconds old"},
+		{"our clock is ahead", []time.Duration{minute}, 3 * time.Hour, OK, "1 minute old"},
 		{"our clock is behind", []time.Duration{minute}, -3 * time.Hour, NotChecked, "this machine's clock and the service's differ"},
 		{"our clock is behind, and the zone is wrong", []time.Duration{-57 * minute}, -3 * time.Hour, Failed, "57 minutes in the future"},
 	} {
@@ -101,7 +101,7 @@ func TestJudgeClock(t *testing.T) {
 	}{
 		{"same", 100 * time.Millisecond, OK, "agree within 1 second"},
 		{"half a minute ahead", 31 * time.Second, OK, "within 30 seconds"},
-		{"two minutes ahead", 2 * time.Minute, Warning, "119 seconds ahead of the service's"},
+		{"two minutes ahead", 2 * time.Minute, Warning, "2 minutes ahead of the service's"},
 		{"two minutes behind", -2 * time.Minute, Warning, "2 minutes behind the service's"},
 		{"hours ahead", 3*time.Hour + time.Second, Failed, "3 hours ahead of the service's: 2026-06-15T15:00:01Z here, 2026-06-15T12:00:00Z"},
 		{"days behind", -72 * time.Hour, Failed, "3 days behind"},

@@ -11,6 +11,7 @@ package plain
 import (
 	"fmt"
 	"strings"
+	"time"
 	"unicode"
 )
 
@@ -54,6 +55,19 @@ func Plural[N int | int64](n N, noun string) string {
 		return "1 " + noun
 	}
 	return Thousands(n) + " " + noun + "s"
+}
+
+// Lasting returns a length of time, rounded to one unit: "59 seconds", "2 hours".
+func Lasting(d time.Duration) string {
+	switch {
+	case d < time.Minute:
+		return Plural(int64(d.Round(time.Second)/time.Second), "second")
+	case d < 2*time.Hour:
+		return Plural(int64(d.Round(time.Minute)/time.Minute), "minute")
+	case d < 48*time.Hour:
+		return Plural(int64(d.Round(time.Hour)/time.Hour), "hour")
+	}
+	return Plural(int64(d.Round(24*time.Hour)/(24*time.Hour)), "day")
 }
 
 // Thousands returns a number with grouped digits: 1,234,567.

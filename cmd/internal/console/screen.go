@@ -94,7 +94,7 @@ func (l *Log) Contact(c transport.Contact) {
 		verb := map[bool]string{true: "is not ready", false: "does not answer"}[c.Answered]
 		why := c.Reason[strings.LastIndex(c.Reason, ": ")+1:]
 		s.update(func() {
-			s.waits = fmt.Sprintf("%s %s (%s); trying again for %s", c.Host, verb, strings.TrimSpace(why), lasting(c.Rest))
+			s.waits = fmt.Sprintf("%s %s (%s); trying again for %s", c.Host, verb, strings.TrimSpace(why), plain.Lasting(c.Rest))
 		})
 	case c.Answered:
 		s.update(func() { s.waits, s.met = "", true })

@@ -89,22 +89,9 @@ func Since(now, then time.Time) string {
 // Ago says how long ago something was; a negative duration lies in the future.
 func Ago(d time.Duration) string {
 	if d < 0 {
-		return lasting(-d) + " from now"
+		return plain.Lasting(-d) + " from now"
 	}
-	return lasting(d) + " ago"
-}
-
-// lasting returns a duration in one unit, as text.
-func lasting(d time.Duration) string {
-	switch {
-	case d < time.Minute:
-		return Plural(int(d/time.Second), "second")
-	case d < 2*time.Hour:
-		return Plural(int(d/time.Minute), "minute")
-	case d < 48*time.Hour:
-		return Plural(int(d/time.Hour), "hour")
-	}
-	return Plural(int(d/(24*time.Hour)), "day")
+	return plain.Lasting(d) + " ago"
 }
 
 // FirstInstant returns the instant at which the clocks of a zone show a wall-clock time, the

@@ -47,7 +47,7 @@ func TestFirstInstant(t *testing.T) {
 func TestAgo(t *testing.T) {
 	for d, want := range map[time.Duration]string{
 		0: "0 seconds ago", time.Second: "1 second ago", 59 * time.Second: "59 seconds ago", time.Minute: "1 minute ago", 119 * time.Minute: "119 minutes ago",
-		2 * time.Hour: "2 hours ago", 47*time.Hour + 59*time.Minute: "47 hours ago", 48 * time.Hour: "2 days ago", -time.Minute: "1 minute from now",
+		2 * time.Hour: "2 hours ago", 47*time.Hour + 29*time.Minute: "47 hours ago", 48 * time.Hour: "2 days ago", -time.Minute: "1 minute from now",
 	} {
 		if got := Ago(d); got != want {
 			t.Errorf("%s: %q, want %q", d, got, want)
