@@ -2,7 +2,6 @@ package cli
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -62,7 +61,7 @@ func runDemo(ctx context.Context, p *process, f demoSettings) error {
 	if err := folder.check(); err != nil {
 		return err
 	}
-	listener, err := listen(ctx, folder.address())
+	listener, err := listen(ctx)
 	if err != nil {
 		return err
 	}
@@ -92,11 +91,10 @@ func runDemo(ctx context.Context, p *process, f demoSettings) error {
 // usualAddress is where the demo's service listens, unless the address is in use.
 const usualAddress = "127.0.0.1:8420"
 
-// listen listens at an address, at usualAddress for "". If that address is in use, it
-// takes a free port.
-func listen(ctx context.Context, address string) (net.Listener, error) {
+// listen listens at usualAddress. If that is in use, it takes a free port.
+func listen(ctx context.Context) (net.Listener, error) {
 	var lc net.ListenConfig
-	listener, err := lc.Listen(ctx, "tcp", cmp.Or(address, usualAddress))
+	listener, err := lc.Listen(ctx, "tcp", usualAddress)
 	if err != nil {
 		listener, err = lc.Listen(ctx, "tcp", "127.0.0.1:0")
 	}
@@ -156,28 +154,15 @@ func (d demoFolder) check() error {
 	if err != nil {
 		return &load.Error{Kind: load.ErrUnusable, Op: "read", Path: string(d), Err: err, Hint: elsewhere}
 	}
-	text, err := os.ReadFile(d.file())
-	if err == nil && string(text) == demoDefinition(d.address()) {
+	text, _ := os.ReadFile(d.file()) // nil if it is missing
+	at := regexp.MustCompile(`base_url: http://(127\.0\.0\.1:\d+)\n`).FindSubmatch(text)
+	if at != nil && string(text) == demoDefinition(string(at[1])) {
 		return nil
 	}
 	return &load.Error{
 		Kind: load.ErrUnusable, Op: "write to", Path: string(d), Hint: "move it away, or " + elsewhere,
 		Err: errors.New("the folder is not empty, and feedback.yaml in it is missing or not as an earlier demo wrote it"),
 	}
-}
-
-// address returns where the service of an earlier demo in this folder listened, "" without such a
-// demo. So a demo that runs again writes the same definition.
-func (d demoFolder) address() string {
-	data, err := os.ReadFile(d.file())
-	if err != nil {
-		return ""
-	}
-	found := regexp.MustCompile(`base_url: http://(127\.0\.0\.1:\d+)\n`).FindSubmatch(data)
-	if found == nil {
-		return ""
-	}
-	return string(found[1])
 }
 
 // prepare writes the demo's definition, and the API key of its service. The definition is written
