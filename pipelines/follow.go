@@ -75,7 +75,7 @@ func (f *formRun) askChanges(ctx context.Context, d *decision) (err error) {
 		return nil
 	}
 	d.changes, err = reconcile.AskChanges(ctx, f.reader.Form, reconcile.ChangesSince{
-		Manifests: manifests, Lookback: d.Read, Later: f.reader.Def.Extract.Incremental,
+		Manifests: manifests, Lookback: d.Read,
 		Continues: d.Continues && countable(f.outputs) && f.reader.Uncounted() == "", DatasetTime: d.DatasetTime(f.reader.Def, manifests),
 	})
 	if err != nil {

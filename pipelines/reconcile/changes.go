@@ -83,9 +83,6 @@ type ChangesSince struct {
 	// results that the datasets should hold after such a run.
 	Continues   bool
 	DatasetTime extract.Window
-	// Later tells whether a later run continues this one. Then the manifests list the
-	// changes of the last changesMargin.
-	Later bool
 }
 
 // NoChanges returns the Changes of a run that does not ask the service what changed. reason
@@ -144,14 +141,14 @@ func AskChanges(ctx context.Context, f reading.Form, since ChangesSince) (*Chang
 		switch {
 		case known:
 			return knownFrom(base)
-		case since.Later:
+		case f.Def.Extract.Incremental:
 			return floor(extract.Earlier(newest, now))
 		}
 		return newest
 	}
 	feed, err := extract.ReadFeed(ctx, f.Client, f.Name, reading.Query(f.Def.Extract), back)
 	if err == nil {
-		err = s.proveOrder(ctx, f, feed, since.Later)
+		err = s.proveOrder(ctx, f, feed)
 	}
 	failed, ok := errors.AsType[*extract.FeedError](err)
 	switch {
@@ -172,7 +169,7 @@ func AskChanges(ctx context.Context, f reading.Form, since ChangesSince) (*Chang
 	if !s.state.KnownFrom.After(floor(s.state.KnownTo.Time)) {
 		s.state.KnownFrom = load.WallTime{}
 	}
-	if s.open = s.newest; since.Later {
+	if s.open = s.newest; f.Def.Extract.Incremental {
 		return s, s.close(ctx, f, s.Named, s.newest)
 	}
 	return s, nil
@@ -234,10 +231,10 @@ func (s *Changes) askOlder(ctx context.Context, f reading.Form, since ChangesSin
 	return nil
 }
 
-// proveOrder looks for the proof that the service sorts by fs_sort. If a later run continues
-// this one, proveOrder makes sure too that no result lacks a date_update. In other runs the
-// results that are read show that. Manifests keep a proof, and runs look again once a day.
-func (s *Changes) proveOrder(ctx context.Context, f reading.Form, feed *extract.Feed, later bool) error {
+// proveOrder looks for the proof that the service sorts by fs_sort. In an incremental run it
+// makes sure too that no result lacks a date_update. In other runs the results that are read
+// show that. Manifests keep a proof, and runs look again once a day.
+func (s *Changes) proveOrder(ctx context.Context, f reading.Form, feed *extract.Feed) error {
 	at := f.Now().UTC()
 	recent := at.Sub(s.base.WitnessAt).Abs() < daily
 	if feed.Apart {
@@ -247,7 +244,7 @@ func (s *Changes) proveOrder(ctx context.Context, f reading.Form, feed *extract.
 		return nil
 	}
 	s.state.WitnessAt = at
-	if later {
+	if f.Def.Extract.Incremental {
 		oldest, err := extract.OldestChange(ctx, f.Client, f.Name)
 		if err != nil {
 			return err
@@ -489,15 +486,15 @@ func (s *Changes) known(since time.Time, seen idset.Set) (list []load.ChangedRes
 }
 
 // MostFeedRequests returns how many Get Results requests AskChanges sends at most at the
-// instant now, if the feed has one page. base is what KnownChanges returned, and later is
-// ChangesSince.Later. Without a witness in base the requests that look for one are included.
-func MostFeedRequests(base load.Changes, now time.Time, later bool) (n int) {
+// instant now, if the feed has one page. base is what KnownChanges returned. Without a witness
+// in base the requests that look for one are included.
+func MostFeedRequests(base load.Changes, now time.Time, incremental bool) (n int) {
 	recent := now.Sub(base.WitnessAt).Abs() < daily
 	if recent && base.Witness == "" {
 		return 0 // a run of the last day found that the service does not tell what changed
 	}
 	n = 1 // the feed's page
-	if !recent && later {
+	if !recent && incremental {
 		n++ // for the other end of the feed, where a result without a date_update would be
 	}
 	if base.Witness == "" {
