@@ -36,7 +36,7 @@ type settings struct {
 	latency                time.Duration
 	faults, from, to, zone string
 	forms                  []string
-	plain, files, odd      bool
+	files, odd             bool
 	filesMax               uint
 	api                    string
 }
@@ -63,7 +63,6 @@ func (s *settings) flags(stderr io.Writer) *flag.FlagSet {
 	fs.StringVar(&s.api, "api", formservice.V1, "API of the service: v1 (XML), v2 (JSON, with the key as bearer token) or both")
 	fs.DurationVar(&s.latency, "latency", 0, "pause before every answer")
 	fs.StringVar(&s.faults, "faults", "", "what should go wrong, see below")
-	fs.BoolVar(&s.plain, "plain", false, "answers as public clients saw them: results are finished, dated and not odd")
 	fs.BoolVar(&s.odd, "odd", false, "some answers are what breaks programs that read them: quotes, formulas, separators, paths, huge numbers")
 	fs.BoolVar(&s.files, "files", false, "serve uploaded files below /ACCOUNT/files/; the results link to them")
 	fs.UintVar(&s.filesMax, "files-max", 64<<10, "size in bytes of the largest file; only a few are large")
@@ -174,14 +173,14 @@ func (s *settings) server(now time.Time) (*formservice.Server, error) {
 		return nil, err
 	}
 	server := &formservice.Server{Account: s.account, Faults: faults, Forms: []*formservice.Form{}, API: s.api, Zone: zone}
-	server.Plain, server.Files, server.FilesMax = s.plain, s.files, int64(s.filesMax)
+	server.Files, server.FilesMax = s.files, int64(s.filesMax)
 	if len(s.forms) == 0 {
 		s.forms = []string{"form1"}
 	}
 	for i, directory := range s.forms {
 		o := formservice.GenerateOptions{
 			Directory: directory, Seed: s.seed + uint64(i), Results: s.results, Items: s.items, From: from, To: to,
-			NoUnfinished: s.plain, NoLate: s.plain, NoHostile: s.plain || !s.odd, Control: faults.Value("control") != "",
+			NoHostile: !s.odd, Control: faults.Value("control") != "",
 		}
 		if slices.Contains(s.forms[:i], directory) {
 			return nil, fmt.Errorf("--form %s is given twice: give each form once", directory)

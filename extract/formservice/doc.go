@@ -7,7 +7,7 @@
 // edited, finished and deleted while requests are answered. A request is parsed into a call,
 // which one of two generations answers, XML or JSON, from the same results. Faults say what
 // goes wrong, on which requests and how often: a list of names and values, the same in tests
-// and in formserver's --faults. Server.Plain answers as public clients have seen the service.
+// and in formserver's --faults.
 //
 // It is an independent reading of the specification. It shares no type and no
 // constant with package extract, or a mistake would agree with itself, and it

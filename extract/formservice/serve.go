@@ -54,7 +54,6 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		c.form = s.Form(rt.form)
 	}
 	xml := newXMLWriter(faults)
-	xml.numbered = s.Plain
 	g := generation(&xmlCall{c, xml})
 	if rt.api == V2 {
 		g = &jsonCall{c, &jsonWriter{control: c.faults.text("control")}, newClock(c.server.Zone, c.faults)}

@@ -31,7 +31,6 @@ type Server struct {
 	Forms    []*Form  // nil: the sample form; empty: none
 	Faults   Faults   // at the start; see SetFaults
 	API      string   // V1, V2 or Both; "": V1
-	Plain    bool     // answers as public clients have seen them, see plain.go
 	Files    bool     // uploaded files are served, and values of files are links to them
 	FilesMax int64    // the most bytes of a file; 0: 64 KiB
 

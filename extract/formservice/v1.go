@@ -99,7 +99,7 @@ func (c *xmlCall) run() (results int, no *refusal) {
 		}
 		c.faults.bend(&q)
 		if c.transaction == TransactionResults {
-			return c.w.results(c.form, &q, c.faults.text("headings"), c.plain), nil
+			return c.w.results(c.form, &q, c.faults.text("headings"), c.linked), nil
 		}
 		c.w.element("count", strconv.Itoa(c.faults.told(c.form.count(&q), c.form)))
 		c.w.raw("\n")

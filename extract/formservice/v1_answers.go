@@ -59,14 +59,14 @@ func (w *xmlWriter) publish(f *Form, account, host string, secure bool) {
 }
 
 // results writes the page of a request and returns how many results it holds.
-func (w *xmlWriter) results(f *Form, q *resultsQuery, style string, shape func(*Form, Result) Result) int {
+func (w *xmlWriter) results(f *Form, q *resultsQuery, style string, shape func(Result) Result) int {
 	if q.headings {
 		w.headings(f, q, style)
 	}
 	n := 0
 	w.raw("<results>\n")
 	f.pick(q, func(r Result) {
-		w.result(f, shape(f, r), q.view.Columns)
+		w.result(f, shape(r), q.view.Columns)
 		n++
 	})
 	w.raw("</results>\n")
@@ -153,8 +153,7 @@ func (w *xmlWriter) result(f *Form, r Result, columns []string) {
 }
 
 // answer writes one item. Results of even ids number the values of an answer
-// that holds several; those of odd ids shorten an empty value. Plain answers number the
-// values of each list.
+// that holds several; those of odd ids shorten an empty value.
 func (w *xmlWriter) answer(f *Form, id int64, a Answer) {
 	if a.Type == "" || a.Index == 0 {
 		it, _ := f.item(a.ID)
@@ -175,10 +174,10 @@ func (w *xmlWriter) answer(f *Form, id int64, a Answer) {
 	w.raw(">")
 	for i, v := range a.Values {
 		var number []string
-		if w.numbered && a.Type == "list" || len(a.Values) > 1 && id%2 == 0 {
+		if len(a.Values) > 1 && id%2 == 0 {
 			number = []string{"index", strconv.Itoa(i + 1)}
 		}
-		if v == "" && id%2 != 0 && !w.numbered {
+		if v == "" && id%2 != 0 {
 			w.raw("<value/>")
 		} else {
 			w.element("value", v, number...)

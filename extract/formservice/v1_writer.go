@@ -8,11 +8,10 @@ import (
 
 // xmlWriter appends XML to buf.
 type xmlWriter struct {
-	buf      []byte
-	latin1   bool   // beyond U+00FF, and for U+0080 to U+009F: references only
-	control  string // how forbidden characters are written: raw, ref or "" for U+FFFD
-	root     string
-	numbered bool // the values of a list are numbered in each result
+	buf     []byte
+	latin1  bool   // beyond U+00FF, and for U+0080 to U+009F: references only
+	control string // how forbidden characters are written: raw, ref or "" for U+FFFD
+	root    string
 }
 
 func newXMLWriter(f *faults) *xmlWriter {

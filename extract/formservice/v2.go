@@ -168,7 +168,7 @@ func (c *jsonCall) getResults(out *outcome) *refusal {
 	c.w.key("results")
 	c.w.open('[')
 	c.form.pick(&q, func(r Result) {
-		a.result(c.plain(c.form, r))
+		a.result(c.linked(r))
 		out.results++
 	})
 	c.w.close(']')
