@@ -83,7 +83,7 @@ Examples:
   FORMSERVER_API_KEY=secret formserver --from 2025-06-01 --to now --zone Europe/Zurich
   formserver --latency 20ms --faults busy=0.2,busy-status=429,retry-after=1,cut=0.05
   formserver --faults old-root,latin1,strict-limit,insert-every=10
-  formserver --faults edit-every=10,clock-off=-5m,lack-update=100
+  formserver --faults edit-every=10,lack-update=100
   formserver --api both --zone America/Chicago
   formserver --api v2 --faults v2-fractions=random,v2-pagination=missing,per-minute=50
   formserver --files --files-max 50000000 --faults file-missing=0.02,file-cut=0.1

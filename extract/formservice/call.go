@@ -29,7 +29,7 @@ const (
 	TransactionForm  = "form"
 	TransactionItems = "items"
 
-	// Of no API: an uploaded file, or the page to log in at.
+	// Of no API: an uploaded file.
 	TransactionFile = "File"
 )
 

@@ -92,17 +92,3 @@ func TestWithoutClock(t *testing.T) {
 		t.Errorf("shown: %v", seen)
 	}
 }
-
-// TestClockOff checks the fault on forms of the beginning, and on copies.
-func TestClockOff(t *testing.T) {
-	first := Generate(GenerateOptions{Results: 10})
-	first.Clock = fixedClock("2026-01-01 01:00:00")
-	s := startService(t, &Server{Forms: []*Form{first}, Faults: "clock-off=-90m"})
-	s.send(t, "POST", "/api/users/acme/forms/form1/copy", "fs_destination_form=second")
-	for _, f := range []*Form{first, s.Form("second")} {
-		id, _ := f.Insert(Result{})
-		if r, _ := f.Get(id); r.column(metaUpdate)[0] != "2025-12-31 23:30:00" {
-			t.Errorf("%s: %+v, want 90 minutes before the clock", f.Directory, r)
-		}
-	}
-}

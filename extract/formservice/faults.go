@@ -28,11 +28,9 @@ const (
 	FaultReset    Fault = "reset"    // the connection is closed without an answer; Go's client asks again on a kept one
 
 	// Of files, which know of the others busy, cut and redirect.
-	FaultMissing   Fault = "missing"   // 404
-	FaultForbidden Fault = "forbidden" // 403
-	FaultLogin     Fault = "login"     // 200 with a page to log in at, in place of the file
-	FaultHome      Fault = "home"      // 302 to that page, on the service's own host
-	FaultChange    Fault = "change"    // the file has other bytes from now on
+	FaultMissing Fault = "missing" // 404
+	FaultLogin   Fault = "login"   // 200 with a page to log in at, in place of the file
+	FaultChange  Fault = "change"  // the file has other bytes from now on
 )
 
 // Faults tell how the service misbehaves: names and values of the table of faults, in the
@@ -73,10 +71,8 @@ var table = []struct{ name, takes, help string }{
 	// On files of a chance, by their names, in the order in which they are tried; then on
 	// requests for files.
 	{"file-missing", aRate, "rate of missing files (404)"},
-	{"file-forbidden", aRate, "rate of files that are refused (403)"},
 	{"file-login", aRate, "rate of files with a login page in their place (200)"},
 	{"file-redirect", aRate, "rate of files that redirect to another host"},
-	{"file-home", aRate, "rate of files that redirect to a login page"},
 	{"file-unsized", aRate, "rate of files without length, ETag and ranges"},
 	{"file-busy", aRate, "rate of busy answers to requests for files"},
 	{"file-change", aRate, "rate of requests after which a file has other bytes"},
@@ -129,7 +125,6 @@ var table = []struct{ name, takes, help string }{
 	{"twice-once", aNumber, "the first result whose id is a multiple of n comes twice, on one page only"},
 	{"unsorted", aFlag, "the results of a page come in no order"},
 	{"lack-update", aNumber, "results whose id is a multiple of n show no date_update (1: all)"},
-	{"clock-off", aShift, "how much the clock of date_update is off, like -5m"},
 
 	// Shapes of API v2 that are unknown or differ between accounts. Without them it answers
 	// as the newest samples do.
@@ -277,7 +272,7 @@ func (f *faults) decide(n int) Fault {
 
 // decideFile tells what happens to request n, which asks for a file whose name has a hash.
 func (f *faults) decideFile(name uint64, n int) Fault {
-	always := f.first("file-", 200, name, FaultMissing, FaultForbidden, FaultLogin, FaultRedirect, FaultHome)
+	always := f.first("file-", 200, name, FaultMissing, FaultLogin, FaultRedirect)
 	return cmp.Or(always, f.first("file-", 300, uint64(n), FaultBusy, FaultChange, FaultCut))
 }
 

@@ -39,7 +39,7 @@ func TestFaults(t *testing.T) {
 		"page-cap=0x10":     "give a number",
 		"seed=-1":           "give a seed",
 		"count-off=x":       "give a whole number",
-		"clock-off=5":       "clock-off=5",
+		"date-header-off=5": "date-header-off=5",
 		"latency=5":         "latency=5",
 		"slow-delay=-5s":    "a duration, 0 or more",
 		"old-root=yes":      "give flag",

@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// filePath is a path below an account: of a file, or of the page to log in at.
-var filePath = regexp.MustCompile(`^/([^/]+)/(?:files/([^/]+)|login)$`)
+// filePath is the path of a file below an account.
+var filePath = regexp.MustCompile(`^/([^/]+)/files/([^/]+)$`)
 
 // loginPage is what a browser gets in place of a file that is not for everybody.
 const loginPage = `<!DOCTYPE html><title>Log in</title><form method="post"><input type="password" name="password"></form>`
@@ -83,8 +83,7 @@ func hashOf(name string) (h uint64) {
 	return h
 }
 
-// serveFile answers a request for a file, or for the page to log in at. busy is the HTTP
-// status of a busy answer.
+// serveFile answers a request for a file. busy is the HTTP status of a busy answer.
 func (s *Server) serveFile(w http.ResponseWriter, r *http.Request, req Request, faults *faults, busy int) {
 	out := &fileWriter{ResponseWriter: w, server: s, request: req, left: math.MaxInt64}
 	h := out.Header()
@@ -101,13 +100,9 @@ func (s *Server) serveFile(w http.ResponseWriter, r *http.Request, req Request, 
 		http.Error(out, "files can only be read", http.StatusMethodNotAllowed)
 	case req.Account != s.account() || req.Fault == FaultMissing:
 		http.Error(out, "there is no such file", http.StatusNotFound)
-	case req.Fault == FaultForbidden:
-		http.Error(out, "this file is not for everybody", http.StatusForbidden)
 	case req.Fault == FaultRedirect:
 		http.Redirect(out, r, faults.elsewhere(r), http.StatusFound)
-	case req.Fault == FaultHome:
-		http.Redirect(out, r, "/"+url.PathEscape(req.Account)+"/login", http.StatusFound)
-	case req.Fault == FaultLogin || req.File == "":
+	case req.Fault == FaultLogin:
 		h.Set("Content-Type", "text/html; charset=utf-8")
 		out.WriteHeader(http.StatusOK)
 		_, _ = io.WriteString(out, loginPage) // a client that went away is its own matter

@@ -3,7 +3,6 @@ package formservice
 import (
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -173,8 +172,6 @@ type stored struct {
 	top       int64           // the highest id ever given: ids are never given twice
 	seen      map[string]bool // columns of results that Items and Metas do not list; true: an item
 	changes   []Change
-
-	clockOff atomic.Int64 // the fault clock-off, in nanoseconds
 }
 
 // NewForm returns a form that holds the given results. Results without an id

@@ -43,10 +43,9 @@ func (f *Form) SetClock(clock func() time.Time) {
 }
 
 // stamp sets a result's date_update to the clock's time, if there is a clock.
-func (st *stored) stamp(r *Result, clock func() time.Time) {
+func stamp(r *Result, clock func() time.Time) {
 	if clock != nil {
-		now := clock().Add(time.Duration(st.clockOff.Load()))
-		r.SetMeta(metaUpdate, now.Format(WallTime))
+		r.SetMeta(metaUpdate, clock().Format(WallTime))
 	}
 }
 
@@ -62,7 +61,7 @@ func (f *Form) Insert(r Result) (int64, error) {
 		return 0, fmt.Errorf("insert into form %q: result %d exists; use Update", f.Directory, r.ID)
 	}
 	r = r.Clone()
-	f.stored.stamp(&r, f.Clock)
+	stamp(&r, f.Clock)
 	f.hold(r)
 	f.stored.changes = append(f.stored.changes, Change{After: r})
 	return r.ID, nil
@@ -82,7 +81,7 @@ func (f *Form) update(r Result) error {
 		return fmt.Errorf("update form %q: there is no result %d; use Insert", f.Directory, r.ID)
 	}
 	r = r.Clone()
-	f.stored.stamp(&r, f.Clock)
+	stamp(&r, f.Clock)
 	f.stored.drop(r.ID)
 	f.hold(r)
 	f.stored.changes = append(f.stored.changes, Change{Before: before, After: r})

@@ -93,7 +93,6 @@ func (s *Server) take(f Faults) {
 		panic(err)
 	}
 	s.faults = read
-	setClocks(s.forms, s.faults)
 }
 
 // SetFaults changes the faults of the requests to come.
@@ -102,13 +101,6 @@ func (s *Server) SetFaults(f Faults) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.take(f)
-}
-
-// setClocks tells forms by how much their clocks are off.
-func setClocks(forms []*Form, faults *faults) {
-	for _, f := range forms {
-		f.stored.clockOff.Store(int64(faults.span("clock-off")))
-	}
 }
 
 // Form returns the form of a directory, nil if there is none. Copies are found
@@ -137,7 +129,6 @@ func (s *Server) SetForms(forms ...*Form) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.forms = slices.Clone(forms)
-	setClocks(s.forms, s.faults)
 }
 
 func (s *Server) now() time.Time {

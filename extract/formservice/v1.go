@@ -138,7 +138,6 @@ func (c *xmlCall) copyForm() *refusal {
 	made.Directory = s.freeDirectory(name)
 	if own {
 		s.forms = append(s.forms, made)
-		setClocks(s.forms, s.faults)
 	}
 	c.w.form(made)
 	return nil
