@@ -94,44 +94,15 @@ func (s *Seen) take(values arrow.Array, room *int64) {
 	if !ok {
 		return
 	}
-	var first firstValues
+	counts := map[string]int64{} // of the distinct values, in the memory of the batch
 	for i := range texts.Len() {
-		if texts.IsNull(i) {
-			continue
-		}
-		if v := texts.Value(i); v != "" && !first.count(v) {
-			s.choose(v, 1, room)
+		if v := texts.Value(i); v != "" && texts.IsValid(i) && len(counts) <= MostChoices {
+			counts[v]++
 		}
 	}
-	for _, v := range first.values[:first.n] {
-		s.choose(v.text, v.count, room)
+	for v, n := range counts {
+		s.choose(v, n, room)
 	}
-}
-
-// firstValues counts the first few distinct values of a batch. Most questions
-// have no more choices, and a comparison costs less than a lookup in a map.
-type firstValues struct {
-	values [6]struct {
-		text  string // a value, in the memory of the batch
-		count int64
-	}
-	n int
-}
-
-// count counts a value. It returns false if there is no place for another distinct value.
-func (f *firstValues) count(text string) bool {
-	for i := range f.n {
-		if v := &f.values[i]; v.text == text {
-			v.count++
-			return true
-		}
-	}
-	if f.n == len(f.values) {
-		return false
-	}
-	f.values[f.n].text, f.values[f.n].count = text, 1
-	f.n++
-	return true
 }
 
 // choose counts a value n times. room is how many bytes new texts may take; nil is no bound.
