@@ -52,14 +52,14 @@ type column struct {
 func newColumn(c schemas.Column, mem memory.Allocator) *column {
 	col := &column{Column: c, elem: c.Type, declared: newDeclared(c.Reading)}
 	if c.Type.Kind == schemas.String {
-		col.plain = &texts{bounds: bounds{mem: Unclean(mem)}}
+		col.plain = &texts{bounds: bounds{mem: mem}}
 		return col
 	}
 	if c.Type.Kind == schemas.List {
 		col.list, col.elem = true, *c.Type.Elem
 	}
 	if col.isString() {
-		col.several = newTextLists(Unclean(mem))
+		col.several = newTextLists(mem)
 		return col
 	}
 	col.builder = array.NewBuilder(mem, c.Type.Arrow())
