@@ -25,32 +25,11 @@ type staged struct {
 	Parts  []stagedPart `json:"parts,omitempty"`  // the upload's parts in order, from number 1
 }
 
-// stagedPart is what CompleteMultipartUpload needs of a part. Its JSON is a
-// list, which is short: an upload may have 10,000 parts.
+// stagedPart is what CompleteMultipartUpload needs of a part. Its keys are short, because an
+// upload may have 10,000 parts.
 type stagedPart struct {
-	ETag  string
-	CRC32 string // checksum of the part in base64, "" if none was sent
-}
-
-// MarshalJSON writes the staged part as ["etag"] or ["etag","crc32"].
-func (p stagedPart) MarshalJSON() ([]byte, error) {
-	if p.CRC32 == "" {
-		return json.Marshal([]string{p.ETag})
-	}
-	return json.Marshal([]string{p.ETag, p.CRC32})
-}
-
-// UnmarshalJSON reads a staged part from ["etag"] or ["etag","crc32"].
-func (p *stagedPart) UnmarshalJSON(data []byte) error {
-	var list []string
-	if err := json.Unmarshal(data, &list); err != nil || len(list) == 0 || len(list) > 2 {
-		return errNotStaged
-	}
-	p.ETag = list[0]
-	if len(list) == 2 {
-		p.CRC32 = list[1]
-	}
-	return nil
+	ETag  string `json:"e"`
+	CRC32 string `json:"c,omitempty"` // checksum of the part in base64, "" if none was sent
 }
 
 // stagedScheme is the prefix of a Prepared.Staged that this package made. It names a version.

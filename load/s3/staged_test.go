@@ -35,11 +35,11 @@ func badStaged() []string {
 	return []string{
 		"", "x", "../../etc/passwd", stagedScheme, stagedScheme + "!", encoded(`{"id":"a b"}`), encoded(`{"id":"` + strings.Repeat("A", 65) + `"}`), encoded(`{"run":"r","upload":"u"}`),
 		encoded(""), encoded("{}"),
-		encoded(`{"id":"a","run":"r","upload":"u","parts":[["e"]]}`), encoded(`{"id":"A","run":"r","upload":"u","parts":[[""]]}`),
-		encoded(`{"id":"A","run":"r","upload":"u","parts":[[]]}`), encoded(`{"id":"A","run":"r","upload":"u","parts":[["a","b","c"]]}`),
-		encoded(`{"id":"A","run":"r","upload":"u","parts":["e"]}`), encoded(`{"id":"A","run":"../x","upload":"u","parts":[["e"]]}`),
-		encoded(`{"id":"A","run":"lease","upload":"u","parts":[["e"]]}`),
-		encoded(`{"id":"A","run":"r","upload":"u","parts":[` + strings.Repeat(`["e"],`, MaxParts) + `["e"]]}`),
+		encoded(`{"id":"a","run":"r","upload":"u","parts":[{"e":"e"}]}`), encoded(`{"id":"A","run":"r","upload":"u","parts":[{"e":""}]}`),
+		encoded(`{"id":"A","run":"r","upload":"u","parts":[{}]}`), encoded(`{"id":"A","run":"r","upload":"u","parts":[["a","b"]]}`),
+		encoded(`{"id":"A","run":"r","upload":"u","parts":["e"]}`), encoded(`{"id":"A","run":"../x","upload":"u","parts":[{"e":"e"}]}`),
+		encoded(`{"id":"A","run":"lease","upload":"u","parts":[{"e":"e"}]}`),
+		encoded(`{"id":"A","run":"r","upload":"u","parts":[` + strings.Repeat(`{"e":"e"},`, MaxParts) + `{"e":"e"}]}`),
 	}
 }
 
