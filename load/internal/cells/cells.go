@@ -58,33 +58,18 @@ func AppendTimestamp(dst []byte, us int64, zone *time.Location) []byte {
 // digits, or six if three do not suffice.
 func AppendLocal(dst []byte, us int64, zone *time.Location) []byte {
 	t := time.UnixMicro(us).In(zone)
-	h, m, s := t.Clock()
-	dst = append(appendDay(dst, t), ' ',
-		byte('0'+h/10), byte('0'+h%10), ':', byte('0'+m/10), byte('0'+m%10), ':', byte('0'+s/10), byte('0'+s%10))
 	switch fraction := us % 1_000_000; {
 	case fraction == 0:
-		return dst
+		return t.AppendFormat(dst, time.DateTime)
 	case fraction%1000 == 0:
-		return t.AppendFormat(dst, ".000")
+		return t.AppendFormat(dst, time.DateTime+".000")
 	}
-	return t.AppendFormat(dst, ".000000")
+	return t.AppendFormat(dst, time.DateTime+".000000")
 }
 
 // AppendDate appends the day that is days after 1970-01-01 as YYYY-MM-DD.
 func AppendDate(dst []byte, days int32) []byte {
-	return appendDay(dst, time.Unix(int64(days)*86400, 0).UTC())
-}
-
-// appendDay appends the day of t as YYYY-MM-DD.
-func appendDay(dst []byte, t time.Time) []byte {
-	y, m, d := t.Date()
-	if y < 0 || y > 9999 {
-		return t.AppendFormat(dst, time.DateOnly)
-	}
-	return append(dst,
-		byte('0'+y/1000), byte('0'+y/100%10), byte('0'+y/10%10), byte('0'+y%10), '-',
-		byte('0'+int(m)/10), byte('0'+int(m)%10), '-',
-		byte('0'+d/10), byte('0'+d%10))
+	return time.Unix(int64(days)*86400, 0).UTC().AppendFormat(dst, time.DateOnly)
 }
 
 // AppendDecimal appends n / 10^scale with exactly scale digits after the
