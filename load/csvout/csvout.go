@@ -70,6 +70,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -238,7 +239,8 @@ func appendText[T ~string | ~[]byte](dst []byte, s T, d dialect) []byte {
 			d.told(d.column)
 		}
 	}
-	divided := (d.excel || d.delimiter == '\t') && cells.HasDivider(s)
+	// Spreadsheets may split lines of CSV at ; and TAB as they do at a comma.
+	divided := (d.excel || d.delimiter == '\t') && strings.ContainsAny(string(s), ";\t")
 	if !divided && cells.IndexCSV(s) < 0 && !needsQuotesAnyway(s) {
 		return append(append(dst, prefix...), s...)
 	}

@@ -41,24 +41,6 @@ func IndexCSV[T text](s T) int {
 // quoted holds the bytes that IndexCSV looks for.
 var quoted = [256]bool{',': true, '"': true, '\r': true, '\n': true}
 
-// HasDivider tells whether s holds ; or TAB. Spreadsheets may split lines of CSV at these as
-// they do at a comma.
-func HasDivider[T text](s T) bool {
-	i := 0
-	for ; i+8 <= len(s); i += 8 {
-		x := load64(s, i)
-		if zeros(x^(ones*';'))|zeros(x^(ones*'\t')) != 0 {
-			return true
-		}
-	}
-	for ; i < len(s); i++ {
-		if s[i] == ';' || s[i] == '\t' {
-			return true
-		}
-	}
-	return false
-}
-
 // IndexJSON returns the index of the first byte of s that may need escaping in JSON, or -1: a
 // control character, a quote, a backslash or a byte outside ASCII.
 func IndexJSON[T text](s T) int {
