@@ -53,10 +53,9 @@ func (d *Destination) commit(ctx context.Context, p load.Prepared, s staged) err
 	}
 	switch err := publish(ctx, p, s, unless); {
 	case err == nil:
-		d.ended.Store(s.Upload, true)
 		return d.shown(ctx, p, s)
-	case noUpload(err) || code(err) == "InvalidPart": // the upload or one of its parts is gone
-		if gone := d.completedElsewhere(ctx, p, s); gone != nil {
+	case noUpload(err) || code(err) == "InvalidPart": // it is gone; another process may have completed it
+		if gone := d.shown(ctx, p, s); gone != nil {
 			return fmt.Errorf("%w (the store says %s)", gone, code(err))
 		}
 		return nil
@@ -131,16 +130,6 @@ func (d *Destination) committed(ctx context.Context, p load.Prepared, s staged) 
 		return fmt.Errorf("cannot replace %s: its upload no longer exists: %w", d.path(p.Name), load.ErrStagedGone)
 	}
 	return fmt.Errorf("cannot commit %s: an object with this name and other content already exists, and formetl does not overwrite it: %w", d.path(p.Name), load.ErrConflict)
-}
-
-// completedElsewhere returns nil if another process completed the upload, so that the upload
-// is gone. A store may remove the upload before it shows the object. So this function looks
-// for the object for a while, unless this Destination ended the upload itself.
-func (d *Destination) completedElsewhere(ctx context.Context, p load.Prepared, s staged) error {
-	if _, ended := d.ended.Load(s.Upload); ended {
-		return d.committed(ctx, p, s)
-	}
-	return d.shown(ctx, p, s)
 }
 
 // shown returns what committed returns. If the object is missing, it tries again for a while,

@@ -52,9 +52,6 @@ type Destination struct {
 	maxParts int
 	honours  atomic.Bool // the store was seen to honour the conditions of writes
 	untold   sync.Once   // makes one log message say that the store does not support Check
-	// ended holds the ids of uploads that this Destination completed or
-	// aborted. No other process can still complete them.
-	ended sync.Map
 }
 
 var _ load.Destination = (*Destination)(nil)

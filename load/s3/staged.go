@@ -208,8 +208,7 @@ func (d *Destination) Abort(ctx context.Context, p load.Prepared) error {
 }
 
 // abort aborts an upload until the store no longer knows it, because a part that still arrives
-// can keep the upload (Amazon S3 API reference, AbortMultipartUpload). It remembers that no
-// process can complete the upload any more.
+// can keep the upload (Amazon S3 API reference, AbortMultipartUpload).
 func (d *Destination) abort(ctx context.Context, name, uploadID string) error {
 	for range abortAttempts {
 		_, err := d.client.AbortMultipartUpload(ctx, &awss3.AbortMultipartUploadInput{Bucket: &d.name, Key: d.key(name), UploadId: &uploadID})
@@ -219,7 +218,6 @@ func (d *Destination) abort(ctx context.Context, name, uploadID string) error {
 			gone = noUpload(err) || tellsNothing(err) // also if the store does not tell whether it knows it
 		}
 		if gone {
-			d.ended.Store(uploadID, true)
 			return nil
 		}
 		if err != nil {
