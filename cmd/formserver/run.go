@@ -41,9 +41,9 @@ type settings struct {
 	api                    string
 }
 
-func (s *settings) flags(stderr io.Writer) *flag.FlagSet {
+func (s *settings) flags() *flag.FlagSet {
 	fs := flag.NewFlagSet("formserver", flag.ContinueOnError)
-	fs.SetOutput(stderr)
+	fs.SetOutput(io.Discard)
 	fs.StringVar(&s.addr, "addr", "127.0.0.1:8420", "address to listen on; port 0 for any free port")
 	fs.StringVar(&s.account, "account", formservice.DefaultAccount, "name of the account")
 	fs.StringVar(&s.keyFile, "api-key-file", "", "file with the API key that clients must send")
@@ -66,7 +66,6 @@ func (s *settings) flags(stderr io.Writer) *flag.FlagSet {
 	fs.BoolVar(&s.odd, "odd", false, "some answers are what breaks programs that read them: quotes, formulas, separators, paths, huge numbers")
 	fs.BoolVar(&s.files, "files", false, "serve uploaded files below /ACCOUNT/files/; the results link to them")
 	fs.UintVar(&s.filesMax, "files-max", 64<<10, "size in bytes of the largest file; only a few are large")
-	fs.Usage = func() { usage(fs) }
 	return fs
 }
 
@@ -101,11 +100,13 @@ Flags:
 // on stdout when the server is ready, everything else on stderr.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer, env func(string) (string, bool)) int {
 	var s settings
-	fs := s.flags(stderr)
-	if err := fs.Parse(args); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			return exitDone
-		}
+	fs := s.flags()
+	if err := fs.Parse(args); errors.Is(err, flag.ErrHelp) {
+		fs.SetOutput(stderr)
+		usage(fs)
+		return exitDone
+	} else if err != nil {
+		fmt.Fprintf(stderr, "formserver: %v; see formserver --help\n", err)
 		return exitUsage
 	}
 	if fs.NArg() > 0 {

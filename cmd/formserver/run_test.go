@@ -103,7 +103,7 @@ func TestUsage(t *testing.T) {
 	}{
 		{"--help", exitDone, "formserver --addr 127.0.0.1:0 --results 200000"},
 		{"--help", exitDone, "busy-status"},
-		{"--unknown", exitUsage, "not defined: -unknown"},
+		{"--unknown", exitUsage, "not defined: -unknown; see formserver --help"},
 		{"serve", exitUsage, `unexpected argument "serve"`},
 		{"--results many", exitUsage, "invalid value"},
 		{"--results 10000001", exitUsage, "give 0 to 10000000"},

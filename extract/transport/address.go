@@ -13,6 +13,9 @@ import (
 // servicePath finds the paths of the service itself, below its address.
 var servicePath = regexp.MustCompile(`/api(/users(/.*)?|/v[0-9]+(/.*)?)?/*$`)
 
+// formPath finds the path of a form's page.
+var formPath = regexp.MustCompile(`/([^/]+)/([^/]+)/index/*$`)
+
 // ParseBaseURL checks the service's address: HTTPS, or plain HTTP to a loopback address.
 // allowHTTP allows plain HTTP to any host. A user, query or fragment is an error, and so is a path
 // of the service itself, such as /api, which requests add.
@@ -31,6 +34,9 @@ func ParseBaseURL(raw string, allowHTTP bool) (*url.URL, error) {
 	}
 	if path := u.EscapedPath(); servicePath.MatchString(path) {
 		return nil, &Error{Code: 78, Problem: "the base URL goes on to /api, which formetl adds itself; write " + u.Scheme + "://" + u.Host + servicePath.ReplaceAllString(path, "")}
+	}
+	if m := formPath.FindStringSubmatch(u.Path); m != nil {
+		return nil, &Error{Code: 78, Problem: fmt.Sprintf("the base URL is the address of a form; write %s://%s%s, with the account %s and the form %s", u.Scheme, u.Host, strings.TrimSuffix(u.Path, m[0]), m[1], m[2])}
 	}
 	u.Path = strings.TrimRight(u.Path, "/")
 	u.RawPath = strings.TrimRight(u.RawPath, "/")

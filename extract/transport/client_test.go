@@ -35,7 +35,7 @@ func TestParseBaseURL(t *testing.T) {
 		{"https://fs1.example.com/a%2Fb/", false, "https://fs1.example.com/a%2Fb"},
 		{"http://127.0.0.1:8080", false, "http://127.0.0.1:8080"},
 		{"http://127.9.8.7", false, "http://127.9.8.7"},
-		{"http://[::1]:8080", false, "http://[::1]:8080"},
+		{"https://fs1.example.com/base/acme/form1/index", false, "!write https://fs1.example.com/base, with the account acme and the form form1"},
 		{"http://localhost", false, "http://localhost"},
 		{"http://LocalHost:1", false, "http://LocalHost:1"},
 		{"http://fs1.example.com", true, "http://fs1.example.com"},

@@ -175,7 +175,7 @@ func NewSender(cfg Config, dialect Dialect) (*Sender, error) {
 		return nil, &Error{Code: 78, Problem: cfg.Key.Redact(err.Error())}
 	}
 	if noSegment(cfg.Account) {
-		return nil, &Error{Code: 78, Problem: fmt.Sprintf("account %q is not an account; give the account's URL extension, the first part of the forms' addresses", cfg.Account)}
+		return nil, &Error{Code: 78, Problem: fmt.Sprintf("account %q is not an account; give its name, the first part of the path in the addresses of its forms", cfg.Account)}
 	}
 	if cfg.Key.IsZero() {
 		return nil, &Error{Code: 78, Problem: "no API key; set FORMETL_API_KEY, or name a file that contains the key"}
@@ -293,7 +293,11 @@ func (s *Sender) Send(ctx context.Context, call Call) error {
 		s.cfg.Logger.LogAttrs(ctx, slog.LevelInfo, "the request failed; trying again",
 			slog.String("transaction", call.Transaction), slog.String("form", call.Form),
 			slog.Int("attempt", e.attempts), slog.Duration("pause", pause.Round(time.Millisecond)), s.errorOnce(e))
-		s.cfg.Contact(Contact{s.base.Host, m.answered, strings.TrimPrefix(e.told, "network: "), rest})
+		news := Contact{s.base.Host, m.answered, strings.TrimPrefix(e.told, "network: "), rest}
+		if a, ok := errors.AsType[*AnswerError](e.last); ok && a.isPage() {
+			news.Answered, news.Reason = true, "its answer is not that of a Form Results Service"
+		}
+		s.cfg.Contact(news)
 		if err := wait(ctx, pause, nil); err != nil {
 			return err
 		}

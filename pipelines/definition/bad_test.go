@@ -87,7 +87,7 @@ func badSource() []badDefinition {
 		url("the interface's path", "https://fs1.example.com/api/users/acme/forms", "formetl adds itself", "write https://fs1.example.com"),
 		url("plain HTTP", "http://fs1.example.com", "unencrypted", "allow_http: true"),
 		{"account missing", "  account: acme\n", "", 3, "source.account", "required key is missing", "add account:"},
-		{"account with a path", "account: acme", "account: acme/forms", 5, "source.account", "slash", "URL extension only"},
+		{"account with a path", "account: acme", "account: acme/forms", 5, "source.account", "slash", "name of the account alone"},
 		{"timezone missing", "  timezone: UTC\n", "", 3, "source.timezone", "required key is missing", "add timezone:"},
 		{"unknown zone", "UTC", "America/Chicagoo", 6, "source.timezone", "not a time zone", "write an IANA name"},
 		{"zone as an offset", "UTC", `"+01:00"`, 6, "source.timezone", "not a time zone", "IANA name"},

@@ -58,7 +58,7 @@ func pathName(placeholder string) func(name string) (string, error) {
 		case "form":
 			remedy = "exclude it, or write a path without {form}"
 		case "account":
-			remedy = "write the account's URL extension only, such as acme"
+			remedy = "write the name of the account alone, such as acme"
 		}
 		return "", &Fault{Code: 78, Text: fmt.Sprintf("the %s %s cannot be used in a path: it %s; %s", placeholder, Quote(name), reason, remedy)}
 	}

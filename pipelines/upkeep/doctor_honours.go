@@ -277,7 +277,10 @@ func (p *inquiry) check() Check {
 			others = append(others, r.Asked)
 		}
 	}
-	c := Check{Name: "specification", Of: p.table.Form, State: OK, Detail: fmt.Sprintf("the service honours %d of the %d rows of the table; the others could not be tested", yes, len(p.table.Rows))}
+	c := Check{Name: "specification", Of: p.table.Form, State: OK, Detail: "the service honours all rows of the table below"}
+	if yes < len(p.table.Rows) {
+		c.Detail = fmt.Sprintf("the service honours %d of the %d rows of the table below; the others could not be tested", yes, len(p.table.Rows))
+	}
 	switch {
 	case len(broken) > 0:
 		err := &definition.Fault{Code: 65, Text: fmt.Sprintf("the service breaks its specification for form %s: it does not honour %s", p.table.Form, strings.Join(broken, ", "))}

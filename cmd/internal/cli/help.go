@@ -59,8 +59,8 @@ func helpCommand(p *process) *cobra.Command {
 			for _, c := range root.Commands() {
 				names = append(names, c.Name())
 			}
-			hint := cmp.Or(plain.Hint(args[0], names), "; `formetl help` lists them")
-			return console.Usagef("no topic or command %q%s", strings.Join(args, " "), hint)
+			asked := strings.Join(args, " ")
+			return console.Usagef("no topic or command %q%s", asked, plain.Hint(asked, names))
 		},
 	}
 }

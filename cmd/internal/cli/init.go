@@ -64,17 +64,17 @@ its forms, and for a sample of the results if there is one form.`,
 	set, a := cmd.Flags(), &s.answers
 	set.StringVar(&a.baseURL, "base-url", "", "address of the service (or FORMETL_BASE_URL)")
 	set.StringVar(&a.api, "api", "", "generation of the service: v1, v2, or auto, which tries v2 first (or FORMETL_API; default auto)")
-	set.StringVar(&a.account, "account", "", "the account's URL extension (or FORMETL_ACCOUNT)")
+	set.StringVar(&a.account, "account", "", "name of the account, as in the addresses of its forms (or FORMETL_ACCOUNT)")
 	set.StringVar(&a.key, "api-key-reference", "", "where the API key is, never the key itself: ${env:NAME}, ${file:PATH} or ${cmd:COMMAND LINE} (default: ${env:"+definition.KeyVariable+"})")
 	set.StringVar(&s.keyFile, "api-key-file", "", "file that holds the API key: short for --api-key-reference '${file:PATH}'")
 	set.BoolVar(&a.allowHTTP, "allow-http", false, "send the key over plain HTTP to hosts other than loopback")
 	set.StringVar(&a.zone, "timezone", "", "the account's zone, an IANA name (or FORMETL_TIMEZONE; default: this machine's)")
-	set.StringArrayVar(&a.forms, "form", nil, "a form's directory or a glob, * for all forms; repeatable")
+	set.StringArrayVar(&a.forms, "form", nil, "name of a form or a glob, * for all forms; repeatable")
 	set.StringArrayVar(&a.paths, "path", nil, "where to write: a path beside the definition, or s3://bucket/path; a dataset's ends with a slash; {form} is replaced; repeatable (default: out/{form}.csv)")
 	set.StringVar(&a.format, "format", "", "format of the outputs (default: by a file's name; parquet for a dataset)")
 	set.StringVar(&a.partition, "partition", "", "folders of a dataset: none, day, month or year (default month)")
 	set.StringVar(&a.table, "table", "", "table of a PostgreSQL database to write, such as forms.{form}")
-	set.StringVar(&a.dsn, "dsn", "", "where the database of --table is, without a password: a reference such as ${env:PG} (the default), or a connection string with one")
+	set.StringVar(&a.dsn, "dsn", "", "connection string of the database of --table: ${env:PG} (the default) or another reference, or the string itself if it holds no password")
 	set.StringVar(&a.mode, "mode", "", "what each run reads: incremental (what is new or changed, into datasets and tables only) or full (default: incremental if no output is a file)")
 	console.RegisterNames(set, &a.names)
 	set.StringVarP(&a.file, "output", "o", "", "definition to write (default: named after the form or the account)")
@@ -94,6 +94,7 @@ type initSession struct {
 	checks  definition.LoadOptions
 	options pipelines.Options
 	key     transport.Secret
+	pasted  string // the form whose address was typed
 	listed  []extract.Form
 	known   []string // the directories of listed
 }
@@ -190,7 +191,6 @@ type initQuestion struct {
 	many    func(*initAnswers) *[]string
 	choices []string     // the answers to choose from; nil: any
 	check   func() error // a check besides the rules of definitions; nil for none
-	private bool         // a wrong answer may hold a secret, so it is never shown
 }
 
 // The texts of init's questions that say how to choose an answer.
@@ -220,9 +220,9 @@ the key it is never asked for, only where it is.`
 func (s *initSession) ask(ctx context.Context) error {
 	a := &s.answers
 	service := []initQuestion{
-		{help: serviceHelp, text: "Address of the service", one: func(a *initAnswers) *string { return &a.baseURL }, private: true},
+		{help: serviceHelp, text: "Address of the service", one: func(a *initAnswers) *string { return &a.baseURL }, check: s.splitAddress},
 		{text: "Account", one: func(a *initAnswers) *string { return &a.account }},
-		{help: keyHelp, text: "Where the API key is", one: func(a *initAnswers) *string { return &a.key }, private: true},
+		{help: keyHelp, text: "Where the API key is", one: func(a *initAnswers) *string { return &a.key }, check: s.checkKey},
 	}
 	const zoneHelp = "The account has a time zone: that of the times which you see at the service."
 	zone := []initQuestion{{help: zoneHelp, text: "Time zone, such as America/Chicago", one: func(a *initAnswers) *string { return &a.zone }}}
@@ -240,7 +240,8 @@ func (s *initSession) ask(ctx context.Context) error {
 		if s.in == nil || ctx.Err() != nil {
 			return err
 		}
-		s.tell(fmt.Sprintf("\n%v\n%s\n", err, console.Hint(err, "formetl init", "")))
+		hint, _, _ := strings.Cut(console.Hint(err, "formetl init", ""), "; then run the same")
+		s.tell(fmt.Sprintf("\n%v\n%s\n", err, hint))
 		for _, q := range service {
 			q.help = ""
 			if err := s.put(ctx, q); err != nil {
@@ -267,7 +268,7 @@ func (s *initSession) ask(ctx context.Context) error {
 	places := []initQuestion{{help: pathHelp, text: "Path", many: func(a *initAnswers) *[]string { return &a.paths }}}
 	if a.writesTable() {
 		places = []initQuestion{
-			{help: dsnHelp, text: "Where the connection string is", one: func(a *initAnswers) *string { return &a.dsn }, private: true},
+			{help: dsnHelp, text: "Where the connection string is", one: func(a *initAnswers) *string { return &a.dsn }},
 			{help: "The first run makes the table. Its schema, before the dot, must exist.", text: "Table", one: func(a *initAnswers) *string { return &a.table }},
 		}
 	}
@@ -306,7 +307,7 @@ func (q initQuestion) answer(a *initAnswers) string {
 }
 
 // put asks a question until the answer is right. The other answers are kept. After a wrong answer
-// Enter takes what was typed, or the choice that is near it.
+// Enter takes the choice that is near it, or else what it took before.
 func (s *initSession) put(ctx context.Context, q initQuestion) error {
 	if q.help != "" {
 		s.tell("\n" + q.help)
@@ -329,15 +330,19 @@ func (s *initSession) put(ctx context.Context, q initQuestion) error {
 		before, typed := s.answers, cmp.Or(strings.TrimSpace(line), fallback)
 		if err := s.take(q, typed); err != nil {
 			s.answers = before
-			s.tell(err.Error())
-			if !q.private {
-				kept = cmp.Or(plain.Nearest(typed, q.choices), typed)
+			s.tell(keyOfProblem.ReplaceAllString(err.Error(), ""))
+			if kept = plain.Nearest(typed, q.choices); kept == typed {
+				kept = ""
 			}
 			continue
 		}
 		return nil
 	}
 }
+
+// keyOfProblem is the key of a definition that begins what is wrong with an answer. Nobody has typed
+// it.
+var keyOfProblem = regexp.MustCompile(`^[a-z]+(\[\d+\])?(\.[a-z_]+)?: `)
 
 // take records an answer if it is right; otherwise it returns what is wrong.
 func (s *initSession) take(q initQuestion, typed string) error {
@@ -362,6 +367,35 @@ func (s *initSession) take(q initQuestion, typed string) error {
 		}
 	}
 	return s.check()
+}
+
+// formAddress is the address of a form: the service, the account and the form.
+var formAddress = regexp.MustCompile(`^(https?://[^/?#@]+)/([^/?#]+)/([^/?#]+)(/index)?/*$`)
+
+// splitAddress takes service and account from the address of a form, because people paste that.
+func (s *initSession) splitAddress() error {
+	a := &s.answers
+	if m := formAddress.FindStringSubmatch(a.baseURL); m != nil && m[2] != "api" && m[3] != "api" {
+		a.baseURL, a.account, s.pasted = m[1], m[2], m[3]
+		s.tell(fmt.Sprintf("This is the address of form %s: the service is %s, the account %s.", m[3], m[1], m[2]))
+	}
+	return nil
+}
+
+// likeReference is a reference, or one with wrong brackets.
+var likeReference = regexp.MustCompile(`^[$({]*((env|file|cmd):[^{}]+?)[)}]*$`)
+
+// checkKey refuses what is no reference to the key. Only a reference is shown.
+func (s *initSession) checkKey() error {
+	hint := ""
+	if m := likeReference.FindStringSubmatch(s.answers.key); m != nil {
+		meant := "${" + m[1] + "}"
+		if meant == s.answers.key {
+			return nil
+		}
+		hint = "; did you mean " + meant + "?"
+	}
+	return errors.New("answer ${env:NAME} or ${file:PATH}, never the key itself" + hint)
 }
 
 // check reads the definition that the answers give so far, as a run reads it. So a run accepts
@@ -426,7 +460,8 @@ func (s *initSession) listForms(ctx context.Context) error {
 		return err
 	}
 	defer client.Close()
-	if s.listed, err = client.Forms(ctx); err != nil {
+	s.listed, err = client.Forms(ctx)
+	if s.p.log.Quiet(); err != nil {
 		return err
 	}
 	s.known = nil
@@ -458,7 +493,7 @@ func (s *initSession) checkForms() error {
 		if def := (definition.Definition{Forms: []string{form}}); slices.ContainsFunc(s.known, def.WantsForm) {
 			continue
 		}
-		err := fmt.Errorf("--form %s: the account has no such form%s", plain.Line(form), plain.Line(plain.Hint(form, s.known)))
+		err := fmt.Errorf("the account has no form %s%s", plain.Line(form), plain.Line(plain.Hint(form, s.known)))
 		return &console.CodeError{Code: console.ExitNoInput, Err: err}
 	}
 	return nil
@@ -513,6 +548,8 @@ func (s *initSession) proposed() initAnswers {
 	a.zone = cmp.Or(a.zone, variable("FORMETL_TIMEZONE"), console.MachineZone())
 	if len(a.forms) == 0 && len(s.listed) == 1 {
 		a.forms = []string{s.listed[0].Directory}
+	} else if len(a.forms) == 0 && slices.Contains(s.known, s.pasted) {
+		a.forms = []string{s.pasted}
 	}
 	a.kind = cmp.Or(a.kind, fileKind)
 	switch {

@@ -148,7 +148,7 @@ func TestInitAsksAgain(t *testing.T) {
 	delete(w.env, "FORMETL_BASE_URL")
 	delete(w.env, "FORMETL_ACCOUNT")
 	typed := []string{
-		"", url, "acm", testKey, "${env:NOT_SET}", "", "Mars", "America/Chicago", // and the account is not known
+		"", url + "/acm/form1/index", testKey, "${{file:key}}", "${env:NOT_SET}", "", "Mars", "America/Chicago", // and the account is not known
 		"", "acme", "", "ordrs", "2, 7", "2,form1", "datset", "", "out/all/", "lake/{form}/", "ful", "",
 	}
 	if err := w.begin(t.Context(), typed); err != nil {
@@ -156,7 +156,7 @@ func TestInitAsksAgain(t *testing.T) {
 	}
 	told := w.told.String()
 	for _, says := range []string{
-		"an answer is needed", "is not a reference", "NOT_SET is not set", "not a time zone", "[Mars]: ", "HTTP status 404 (invalid user)", "[acm]: ", "did you mean orders?", "[orders]: ", "[2, 7]: ", "[out/all/]: ", "API v2. The account has 2 forms", "--form 7: the account has no such form",
+		"an answer is needed", "never the key itself; did you mean ${file:key}?", "NOT_SET is not set", "not a time zone", "This is the address of form form1: the service is http", "HTTP status 404 (invalid user)", "[acm]: ", "did you mean orders?", "[orders]: ", "[form1]: ", "[dataset]: ", "API v2. The account has 2 forms", "the account has no form 7",
 		`"datset": give one of file, dataset, table`, "put {form} into the path", `"ful": give one of incremental, full`, "formetl", " run acme.yaml",
 	} {
 		if !strings.Contains(told, says) {

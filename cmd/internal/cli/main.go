@@ -62,6 +62,8 @@ Data goes to standard output, everything else to standard error. The API key
 comes from a file (--api-key-file), from a reference in the definition, or from
 the environment variable FORMETL_API_KEY, but never from the command line itself.
 
+Shells complete commands and flags by what ` + "`formetl completion`" + ` prints.
+
 Exit codes: 0 done; 64 wrong flags; 65 a problem with the data; 66 no such form
 or account; 69 the service failed; 70 a bug in formetl; 73 an output cannot be
 created; 74 reading or writing failed; 75 temporary, run it again; 77 the API key

@@ -207,7 +207,7 @@ func mayWrite(path string, force bool) error {
 		return nil //nolint:nilerr // nothing is there
 	}
 	if !force {
-		return &load.Error{Kind: load.ErrUnusable, Op: "write", Path: path, Hint: "choose another name, or add --force to replace it", Err: fs.ErrExist}
+		return &load.Error{Kind: load.ErrUnusable, Op: "write", Path: path, Hint: "choose another name with -o, or add --force to replace it", Err: fs.ErrExist}
 	}
 	return console.CheckOrdinary(path)
 }

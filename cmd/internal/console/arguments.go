@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -29,8 +30,9 @@ func Subcommand(cmd *cobra.Command, args []string) error {
 		}
 	}
 	text := fmt.Sprintf("%s has no command %q", cmd.CommandPath(), args[0])
-	if args[0] == "version" {
-		return Usagef("%s; did you mean --version?", text)
+	meant := map[string]string{"version": "--version", "list": "forms", "ls": "forms", "download": "export"}[args[0]]
+	if meant != "" && (meant == "--version" || slices.Contains(names, meant)) {
+		return Usagef("%s; did you mean %s?", text, meant)
 	}
 	return Usagef("%s%s", text, cmp.Or(plain.Hint(args[0], names), "; its commands are "+strings.Join(names, ", ")))
 }
@@ -42,7 +44,11 @@ func Arguments(least, most int, what string) cobra.PositionalArgs {
 		if least <= len(args) && len(args) <= most {
 			return nil
 		}
-		return Usagef("%s takes %s; you gave %d", cmd.CommandPath(), what, len(args))
+		text := fmt.Sprintf("%s takes %s; you gave %d", cmd.CommandPath(), what, len(args))
+		if most == 0 && cmd.Flag("form") != nil {
+			text += "; did you mean --form " + definition.ShellWord(args[0]) + "?"
+		}
+		return Usagef("%s", text)
 	}
 }
 
@@ -101,6 +107,9 @@ func unknownFlag(cmd *cobra.Command, err error) error {
 	}
 	var known []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, "--"+f.Name) })
+	if meant := map[string]string{"f": "--form", "url": "--base-url"}[name]; slices.Contains(known, meant) {
+		return Usagef("%s; did you mean %s?", text, meant)
+	}
 	return Usagef("%s%s", text, plain.Hint(name, known))
 }
 

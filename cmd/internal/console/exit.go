@@ -175,6 +175,9 @@ func hintOf(code int, command string) string {
 	case ExitHungUp, ExitInterrupted, ExitTerminated:
 		return again
 	case ExitUsage:
+		if strings.HasSuffix(command, " help") {
+			return "see " + command
+		}
 		return "see " + command + " --help"
 	case ExitConfig:
 		return "fix what the message names; then " + again

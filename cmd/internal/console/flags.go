@@ -60,8 +60,6 @@ func (s *ServiceFlags) Source(env Environment) (definition.Source, error) {
 	switch r := src.Requests; {
 	case src.BaseURL == "":
 		return src, errors.New("no service: add --base-url, such as --base-url https://fs1.example.com, or set FORMETL_BASE_URL")
-	case src.Account == "":
-		return src, errors.New("no account: add --account, or set FORMETL_ACCOUNT")
 	case r.Concurrency < 1:
 		return src, fmt.Errorf("--concurrency %d: give a number above 0", r.Concurrency)
 	case r.PerMinute < 0:
@@ -78,6 +76,9 @@ func (s *ServiceFlags) Source(env Environment) (definition.Source, error) {
 	if _, err := transport.ParseBaseURL(src.BaseURL, src.AllowHTTP); err != nil {
 		return src, fmt.Errorf("%s: %s", named("--base-url", s.source.BaseURL, "FORMETL_BASE_URL"), // the error of Parse may hold a secret
 			strings.ReplaceAll(err.Error(), "set allow_http: true", "give --allow-http"))
+	}
+	if src.Account == "" {
+		return src, errors.New("no account: add --account, or set FORMETL_ACCOUNT")
 	}
 	api, err := ParseAPI(s.api, env)
 	if err != nil {

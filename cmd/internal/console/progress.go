@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/pipelines"
@@ -23,7 +24,7 @@ const (
 	mostMarks = 11
 	// drawEvery is the time after which the bar is drawn anew.
 	drawEvery = 150 * time.Millisecond
-	// barWidth is how many columns of the terminal the bar itself takes.
+	// barWidth is how many columns of the terminal the bar itself takes at most.
 	barWidth = 30
 )
 
@@ -156,7 +157,7 @@ func (p *Progress) line(began, now time.Time) string {
 	if len(p.forms) == 0 {
 		return ""
 	}
-	head, bar := p.last, ""
+	head, share := p.last, -1.0
 	if p.all > 1 {
 		head = fmt.Sprintf("%d of %s", len(p.ended), Plural(p.all, "form"))
 	}
@@ -167,18 +168,23 @@ func (p *Progress) line(began, now time.Time) string {
 		parts = append(parts, Plural(sum.Files, "file"))
 	}
 	if (known || remaining > 0) && all > 0 {
-		done := int(sum.Rows * barWidth / all)
-		bar = " [" + strings.Repeat("=", done) + strings.Repeat("-", barWidth-done) + "]"
+		share = float64(sum.Rows) / float64(all)
 		parts = append(parts, fmt.Sprintf("%d %%", sum.Rows*100/all))
 	}
 	switch {
 	case now.Before(p.until):
-		return strings.Join(append(parts, fmt.Sprintf("waiting %s for the request budget", p.until.Sub(now).Round(time.Second))), ", ") + bar
+		parts = append(parts, fmt.Sprintf("waiting %s for the request budget", p.until.Sub(now).Round(time.Second)))
 	case remaining > 0 && sum.Rows > 0:
 		left := float64(now.Sub(began)) * float64(remaining) / float64(sum.Rows)
 		parts = append(parts, time.Duration(left).Round(time.Second).String()+" left")
 	}
-	return strings.Join(parts, ", ") + bar
+	text := strings.Join(parts, ", ")
+	width := min(barWidth, Width(p.out.Writer)-utf8.RuneCountInString(text)-6) // a space, two brackets, and what refresh leaves
+	if share < 0 || width < 1 {
+		return text
+	}
+	done := int(share * float64(width))
+	return text + " [" + strings.Repeat("=", done) + strings.Repeat("-", width-done) + "]"
 }
 
 // record logs the progress of the run.

@@ -106,7 +106,7 @@ func TestProgressSays(t *testing.T) {
 		p.Update(pipelines.Progress{Form: "g", Forms: 2, Rows: 3, Expected: 3, Files: 7, Done: true})
 		stop()
 		text := out.drawn()
-		if !strings.Contains(text, want) || !strings.Contains(text, "4 / 8 results, 7 files") {
+		if !strings.Contains(text, want) || !strings.Contains(text, "4 / 8 results, 7 files") || strings.Count(text, "[") != strings.Count(text, "]") {
 			t.Errorf("drawn %q", text)
 		}
 	}

@@ -92,7 +92,8 @@ func (l *Log) Contact(c transport.Contact) {
 	case !l.ToPerson():
 	case c.Reason != "":
 		verb := map[bool]string{true: "is not ready", false: "does not answer"}[c.Answered]
-		why := c.Reason[strings.LastIndex(c.Reason, ": ")+1:]
+		reason, _, _ := strings.Cut(c.Reason, "; ")
+		why := reason[strings.LastIndex(reason, ": ")+1:]
 		s.update(func() {
 			s.waits = fmt.Sprintf("%s %s (%s); trying again for %s", c.Host, verb, strings.TrimSpace(why), plain.Lasting(c.Rest))
 		})
@@ -107,9 +108,14 @@ func (l *Log) Contact(c transport.Contact) {
 	}
 }
 
+// Quiet removes what Contact shows, so that a question can follow.
+func (l *Log) Quiet() {
+	l.out.update(func() { l.out.waits, l.out.asked = "", nil })
+}
+
 // silent shows that a service has answered nothing yet.
 func (s *screen) silent(host string) {
-	if !s.met {
+	if !s.met && s.asked != nil {
 		s.waits = cmp.Or(s.waits, "waiting for "+host+" …")
 	}
 }
