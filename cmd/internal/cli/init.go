@@ -455,13 +455,13 @@ func (s *initSession) listForms(ctx context.Context) error {
 	if s.answers.api == "" {
 		def.Source.SetAPI(definition.APIAuto)
 	}
+	defer s.p.log.Quiet()
 	client, err := pipelines.NewClient(ctx, def, s.options)
 	if err != nil {
 		return err
 	}
 	defer client.Close()
-	s.listed, err = client.Forms(ctx)
-	if s.p.log.Quiet(); err != nil {
+	if s.listed, err = client.Forms(ctx); err != nil {
 		return err
 	}
 	s.known = nil

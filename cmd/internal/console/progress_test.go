@@ -119,6 +119,8 @@ func TestScreen(t *testing.T) {
 	s.update(func() { s.bar = "bar" })
 	fmt.Fprintln(s, "a warning")
 	s.update(func() { s.waits = "h does not answer" })
+	(&Log{out: s}).Quiet()
+	fmt.Fprintln(s, "a question")
 	s.leave("bar 2")
 	s.update(func() { s.bar = "next" })
 	s.close()
@@ -128,7 +130,7 @@ func TestScreen(t *testing.T) {
 	for line := range strings.Lines(out.drawn()) {
 		lines = append(lines, line[strings.LastIndex(line, "\r")+1:])
 	}
-	if want := []string{"a warning\n", "bar 2\n", "formetl: stopped\n"}; !slices.Equal(lines, want) {
+	if want := []string{"a warning\n", "a question\n", "bar 2\n", "formetl: stopped\n"}; !slices.Equal(lines, want) {
 		t.Errorf("%q stay, want %q", lines, want)
 	}
 }
