@@ -6,11 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/formetl/formetl/schemas/plain"
 )
 
 // maxDocument is the most bytes of a definition or schema file, far more than anybody writes.
@@ -38,9 +42,11 @@ func (d *document) Redact(rewrite func(string) string) { d.redact = append(d.red
 func readDocument(file string) (*document, value, error) {
 	data, err := readFile(file, maxDocument)
 	if err != nil {
-		return nil, value{}, &Error{File: file, Err: err, Problems: []Problem{{
-			Message: fmt.Sprintf("the file cannot be read: %v", err), Remedy: "check the path, and who may read the file",
-		}}}
+		remedy := "check the path, and who may read the file"
+		if beside, _ := filepath.Glob(filepath.Join(filepath.Dir(file), "*.y*ml")); errors.Is(err, fs.ErrNotExist) {
+			remedy = cmp.Or(plain.Suggest(file, beside), remedy)
+		}
+		return nil, value{}, &Error{File: file, Err: err, Problems: []Problem{{Message: fmt.Sprintf("the file cannot be read: %v", err), Remedy: remedy}}}
 	}
 	return parseDocument(file, data)
 }
