@@ -2,6 +2,7 @@ package output
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -65,7 +66,7 @@ func TestCheckRules(t *testing.T) {
 		if (err != nil) != c.refused {
 			t.Errorf("was %q, is %q (%s): %v", c.was, c.is, c.unknown, err)
 		}
-		if c.refused && (!strings.Contains(err.Error(), "column mail was ") || !strings.Contains(err.(*definition.Fault).Cure, "--full")) {
+		if fault, _ := errors.AsType[*definition.Fault](err); c.refused && (fault == nil || !strings.Contains(fault.Text, "column mail was ") || !strings.Contains(fault.Cure, "--full")) {
 			t.Errorf("was %q, is %q: %v", c.was, c.is, err)
 		}
 	}

@@ -64,8 +64,8 @@ func TestExportToS3(t *testing.T) {
 		code          int
 		says          []string
 	}{
-		{"wrong-secret", "-o s3://forms/x.csv", console.ExitIO, []string{"s3://forms/", "does not fit the access key", "AWS_SECRET_ACCESS_KEY"}},
-		{needs.S3SecretKey, "-o s3://nowhere/x.csv", console.ExitCantCreate, []string{"s3://nowhere/", "no such bucket", "create the bucket"}},
+		{"wrong-secret", "-o s3://forms/x.csv", console.ExitIO, []string{"s3://forms/", "does not match the access key", "AWS_SECRET_ACCESS_KEY"}},
+		{needs.S3SecretKey, "-o s3://nowhere/x.csv", console.ExitCantCreate, []string{"s3://nowhere/", "the bucket does not exist", "create the bucket"}},
 		{needs.S3SecretKey, "-o s3://forms/x.csv --s3-region eu-central-9", console.ExitCantCreate, []string{"another region"}},
 	} {
 		code, stderr := export(c.secret, strings.Fields(c.flags)...)
