@@ -138,7 +138,7 @@ type fault struct {
 // serviceFaults are faults of the definition and the service.
 func serviceFaults() []fault {
 	return []fault{
-		{"wrong key", func(p *patient) { p.key = "wrong" }, "key", "", upkeep.Failed, console.ExitNoPermission, "check the API key"},
+		{"wrong key", func(p *patient) { p.key = "wrong" }, "key", "", upkeep.Failed, console.ExitNoPermission, "API page"},
 		{"no key", func(p *patient) { p.key = "" }, "key", "", upkeep.Failed, console.ExitConfig, "set the variable"},
 		{"unknown account", func(p *patient) { p.edit("account: acme", "account: acmee") }, "account", "acmee", upkeep.Failed, console.ExitNoInput, "check the account"},
 		{"unknown form", func(p *patient) { p.edit("[form1]", "[form1, from1]") }, "forms", "from1", upkeep.Failed, console.ExitNoInput, "check the form's directory"},
