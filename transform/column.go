@@ -52,14 +52,14 @@ type column struct {
 func newColumn(c schemas.Column, mem memory.Allocator) *column {
 	col := &column{Column: c, elem: c.Type, declared: newDeclared(c.Reading)}
 	if c.Type.Kind == schemas.String {
-		col.plain = &texts{bounds: bounds{mem: mem}}
+		col.plain = &texts{bounds: bounds{mem: Unclean(mem)}}
 		return col
 	}
 	if c.Type.Kind == schemas.List {
 		col.list, col.elem = true, *c.Type.Elem
 	}
 	if col.isString() {
-		col.several = newTextLists(mem)
+		col.several = newTextLists(Unclean(mem))
 		return col
 	}
 	col.builder = array.NewBuilder(mem, c.Type.Arrow())

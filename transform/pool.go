@@ -3,22 +3,37 @@ package transform
 import (
 	"math/bits"
 	"sync"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
-// leastPooled and mostPooled bound the sizes of memory that a Pool keeps.
 const (
+	// leastPooled and mostPooled bound the sizes of memory that a Pool keeps.
 	leastPooled = 1 << 10
 	mostPooled  = 4 << 20
+	// mostKept is how many bytes a Pool keeps at most. The batches of a run that
+	// reads eight windows at once take about as much. What is kept counts as live, so
+	// more would also let the heap grow further before it is collected.
+	mostKept = 4 << 20
+	// idle is how long a Pool keeps memory that nobody asks for, at least.
+	idle = 5 * time.Second
 )
 
-// Pool allocates the memory of record batches. Memory that is freed serves later batches,
-// until the garbage collector takes it. It may be used by several goroutines at once. The zero
-// value is empty.
+// Pool allocates the memory of record batches. Memory that is freed serves
+// later batches, up to a bound. A Pool that is idle for a few seconds keeps
+// nothing. It may be used by several goroutines at once. The zero value is empty.
 //
 // Unlike Go's memory, freed memory changes: no value of a batch may be used
 // after the batch was released.
 type Pool struct {
-	free [classes]sync.Pool // of *[]byte, as long as the class is large
+	mu            sync.Mutex
+	free          [classes][][]byte // freed memory by class, each slice as long as its class is large
+	kept          int               // how many bytes free holds
+	takes         int               // how often memory was asked for
+	last          [classes]int      // for each class, takes when its memory was last asked for
+	usedSinceLook bool              // memory was asked for since the last call of look
+	watched       bool              // a timer will call look
 }
 
 // classes is the number of sizes of pooled memory. Between a power of two and
@@ -39,35 +54,129 @@ func class(size int) (at, room int, ok bool) {
 
 // Allocate returns size bytes, all zero.
 func (p *Pool) Allocate(size int) []byte {
-	at, room, ok := class(size)
-	if !ok {
-		return make([]byte, size)
+	b, dirty := p.take(size)
+	if dirty {
+		clear(b)
 	}
-	if freed, ok := p.free[at].Get().(*[]byte); ok {
-		clear((*freed)[:size])
-		return (*freed)[:size]
-	}
-	return make([]byte, size, room)
+	return b
 }
 
 // Reallocate returns the bytes of b in a slice of the given size, and frees b.
 // What is longer than b is zero.
 func (p *Pool) Reallocate(size int, b []byte) []byte {
-	if size > cap(b) {
-		grown := p.Allocate(size)
-		copy(grown, b)
-		p.Free(b)
-		return grown
-	}
 	old := min(len(b), size)
-	clear(b[old:size])
-	return b[:size]
+	b, dirty := p.resize(size, b)
+	if dirty {
+		clear(b[old:])
+	}
+	return b
+}
+
+// resize is Reallocate for memory that may hold old values behind those of b, as dirty tells.
+func (p *Pool) resize(size int, b []byte) (resized []byte, dirty bool) {
+	if size <= cap(b) {
+		return b[:size], true
+	}
+	resized, dirty = p.take(size)
+	copy(resized, b)
+	p.Free(b)
+	return resized, dirty
+}
+
+// Unclean returns an allocator of mem's memory that does not clear what it allocates. It is
+// for memory that is written to its end before anybody reads it. If mem is no Pool, Unclean
+// returns mem.
+func Unclean(mem memory.Allocator) memory.Allocator {
+	if p, ok := mem.(*Pool); ok {
+		return unclean{p}
+	}
+	return mem
+}
+
+type unclean struct{ *Pool }
+
+// Allocate returns size bytes of any content.
+func (u unclean) Allocate(size int) []byte {
+	b, _ := u.take(size)
+	return b
+}
+
+// Reallocate returns the bytes of b in a slice of the given size, and frees b. What is longer
+// than b may be anything.
+func (u unclean) Reallocate(size int, b []byte) []byte {
+	b, _ = u.resize(size, b)
+	return b
+}
+
+// take returns size bytes. dirty tells whether they may hold old values.
+func (p *Pool) take(size int) (b []byte, dirty bool) {
+	at, room, ok := class(size)
+	if !ok {
+		return make([]byte, size), false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.usedSinceLook = true
+	p.takes++
+	p.last[at] = p.takes
+	last := len(p.free[at]) - 1
+	if last < 0 {
+		return make([]byte, size, room), false
+	}
+	b, p.free[at][last] = p.free[at][last], nil
+	p.free[at] = p.free[at][:last]
+	p.kept -= room
+	return b[:size], true
 }
 
 // Free takes memory back that Allocate or Reallocate gave.
 func (p *Pool) Free(b []byte) {
-	if at, room, ok := class(cap(b)); ok && room == cap(b) {
-		b = b[:room]
-		p.free[at].Put(&b)
+	at, room, ok := class(cap(b))
+	if !ok || room != cap(b) {
+		return
 	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for p.kept+room > mostKept {
+		if !p.evict(at) {
+			return
+		}
+	}
+	p.free[at] = append(p.free[at], b[:room])
+	p.kept += room
+	if !p.watched {
+		p.watched = true
+		time.AfterFunc(idle, p.look)
+	}
+}
+
+// evict gives up memory of the class that was asked for least recently, if that was longer ago
+// than for the class at. A run that has read its windows needs other sizes than before.
+func (p *Pool) evict(at int) bool {
+	oldest := at
+	for i, list := range p.free {
+		if len(list) > 0 && p.last[i] < p.last[oldest] {
+			oldest = i
+		}
+	}
+	if oldest == at {
+		return false
+	}
+	end := len(p.free[oldest]) - 1
+	p.kept -= len(p.free[oldest][end])
+	p.free[oldest][end] = nil
+	p.free[oldest] = p.free[oldest][:end]
+	return true
+}
+
+// look empties the pool if nobody asked for memory since the last look.
+func (p *Pool) look() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.usedSinceLook {
+		p.usedSinceLook = false
+		time.AfterFunc(idle, p.look)
+		return
+	}
+	p.free, p.kept, p.watched = [classes][][]byte{}, 0, false
 }
