@@ -78,7 +78,9 @@ func automatic(ctx context.Context, def *definition.Definition, o Options) (extr
 		}
 		if isError[*transport.ServiceError](refusal) {
 			if _, err := client.Forms(ctx); err != nil {
-				client.Close()
+				if client.Close(); transport.Temporary(err) {
+					return nil, err
+				}
 				return nil, refusal
 			}
 		}
