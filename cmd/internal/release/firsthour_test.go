@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,7 +21,10 @@ func TestFirstHour(t *testing.T) {
 	needs.Program(t, "crontab", "apt-get install cron")
 	_, section, _ := strings.Cut(read(t, filepath.Join(moduleRoot, "README.md")), "\n## A pipeline that runs every hour\n")
 	section, _, _ = strings.Cut(section, "\n## ")
-	port := freePort(t)
+	port, err := needs.FreePort(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
 	section = strings.NewReplacer("127.0.0.1:8420", "127.0.0.1:"+port, "formserver --api-key-file", "formserver --addr 127.0.0.1:"+port+" --api-key-file").Replace(section)
 
 	home := t.TempDir()
@@ -72,18 +74,4 @@ func goEnv(t *testing.T, name string) string {
 		t.Fatal(err, out)
 	}
 	return strings.TrimSpace(out)
-}
-
-func freePort(t *testing.T) string {
-	t.Helper()
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close() //nolint:errcheck // the number is all that is wanted
-	_, port, err := net.SplitHostPort(listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return port
 }

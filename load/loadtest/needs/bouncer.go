@@ -17,7 +17,7 @@ func (p *Postgres) Bouncer(t testing.TB, settings ...string) (port int) {
 	if _, err := os.Stat(program); err != nil {
 		program = Program(t, "pgbouncer", "apt-get install pgbouncer")
 	}
-	free, err := freePort(t.Context())
+	free, err := FreePort(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -59,7 +59,7 @@ func (p *Postgres) start() (err error) {
 	if p.Dir, err = os.MkdirTemp("", "pg"); err != nil {
 		return err
 	}
-	port, err := freePort(context.Background())
+	port, err := FreePort(context.Background())
 	if err != nil {
 		return err
 	}

@@ -44,7 +44,7 @@ func (p GoProgram) Start(ctx context.Context, environment []string, args func(ho
 	if err != nil {
 		return nil, err
 	}
-	port, err := freePort(ctx)
+	port, err := FreePort(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -125,8 +125,8 @@ const (
 	host             = "127.0.0.1"
 )
 
-// freePort returns a loopback port at which nobody listens.
-func freePort(ctx context.Context) (string, error) {
+// FreePort returns a loopback port at which nobody listens.
+func FreePort(ctx context.Context) (string, error) {
 	var lc net.ListenConfig
 	var err error
 	for range 100 {
