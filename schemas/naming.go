@@ -5,6 +5,7 @@ import (
 	"hash/fnv"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/mozillazg/go-unidecode"
 	"golang.org/x/text/unicode/norm"
@@ -150,10 +151,12 @@ func Cut(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}
-	for n > 0 && s[n]&0xC0 == 0x80 {
-		n--
+	for back := range min(n+1, utf8.UTFMax) {
+		if utf8.RuneStart(s[n-back]) {
+			return s[:n-back]
+		}
 	}
-	return s[:n]
+	return s[:n] // not UTF-8
 }
 
 // Uniquer makes names unique in the order of the calls: the second "a" becomes

@@ -14,7 +14,7 @@ import (
 func FuzzNothingBreaksOut(f *testing.F) {
 	for _, words := range []string{
 		"it's", `say "x"`, `back\`, `\"); q()`, "a\nb.\nHOST COMMAND=['ls'].", "end.", "* comment", "/* open", "'' + ''", "\r\n.\r\n", "\u2028.", "\u0085",
-		strings.Repeat("'", 400), strings.Repeat("é", 300), "%s %[1]s", "\u202e", "日本", "\xff\x00",
+		strings.Repeat("'", 400), strings.Repeat("é", 300), "%s %[1]s", "\u202e", "日本", "\xff\x00", strings.Repeat("\x80", 300),
 	} {
 		f.Add(words)
 	}
