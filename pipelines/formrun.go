@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/idset"
 	"github.com/formetl/formetl/pipelines/checkpoint"
@@ -144,11 +145,30 @@ func (f *formRun) run(ctx context.Context) (err error) {
 	if err == nil {
 		return nil
 	}
+	if spent, ok := errors.AsType[*transport.BudgetError](err); ok && f.inVain(spent) {
+		return &definition.Fault{
+			Code: 78, Text: fmt.Sprintf("per_day: %d is too small: the run spent a whole day's requests and read nothing that the next run could continue", spent.Limit),
+			Cure: "set a larger per_day under requests, if the service allows it; or set from under extract, which leaves out results without a date",
+		}
+	}
 	f.endFaults(ctx, err)
 	if f.reader.CountsAgreed() && errors.Is(err, extract.ErrNoCount) {
 		err = &extract.BreachError{Ignores: "the count of results, which it gave before", Proof: err.Error()}
 	}
 	return stopped(ctx, err)
+}
+
+// inVain tells whether the run had the budget of a whole day for itself, and yet neither made a
+// plan nor read a piece that another run may take over. The next day's run would end likewise.
+func (f *formRun) inVain(spent *transport.BudgetError) bool {
+	own := f.requests()
+	if spent.Per != 24*time.Hour || own.Results+own.Count+int64(f.reader.Def.Source.Requests.Concurrency) < int64(spent.Limit) {
+		return false
+	}
+	planned := f.reconciler != nil && len(f.reader.Header.Runs) == 1 // it continues no other run
+	return !planned && !slices.ContainsFunc(f.windows(), func(w *reading.Window) bool {
+		return slices.ContainsFunc(w.Pieces(), func(p checkpoint.Piece) bool { return !p.Passing && p.Run == f.o.RunID })
+	})
 }
 
 // steps does the steps of a run: it opens outputs and the checkpoint, extracts, and commits.

@@ -168,3 +168,25 @@ func TestSmallBudgetEnds(t *testing.T) {
 		}
 	}
 }
+
+// TestBudgetTooSmall: a day's budget that makes no plan, or that ends within the results without
+// a date, is told, for otherwise each day's run would do the same again.
+func TestBudgetTooSmall(t *testing.T) {
+	for perDay, told := range map[int]bool{12: true, 20: true, 40: false} {
+		w := newWorld(t, formservice.Generate(formservice.GenerateOptions{Seed: 5, Results: 3000}))
+		def := w.definition(definition.Output{Path: "months/", Format: "ndjson", Partition: definition.PartitionMonth})
+		def.Source.Requests.PerDay = perDay
+		now := time.Date(2026, 2, 1, 12, 0, 0, 0, time.UTC)
+		o := options()
+		o.Now = func() time.Time { return now }
+		_, err := pipelines.Run(t.Context(), def, o)
+		for day := 1; day < 9 && errors.As(err, new(*transport.BudgetError)); day++ {
+			now = now.Add(24*time.Hour + time.Second)
+			_, err = pipelines.Run(t.Context(), def, o)
+		}
+		fault, ok := errors.AsType[*definition.Fault](err)
+		if ok != told || ok && fault.Code != 78 || !ok && err != nil {
+			t.Errorf("%d requests a day: %v", perDay, err)
+		}
+	}
+}
