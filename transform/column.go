@@ -40,27 +40,18 @@ type column struct {
 	cloaked    []byte // memory for the values of the row after the pii rule
 	cloakedRow int64  // number of the row whose values cloaked holds
 
-	plain   *texts             // the builder of a string column
-	several *textLists         // the builder of a column of lists of strings
-	builder array.Builder      // the builder of any other column
-	lists   *array.ListBuilder // the same as builder, if it builds lists
-	elems   array.Builder      // builds the elements of lists; same as builder if there are none
-	unread  string             // the first value that did not fit, see Stats.Unread
-	seen    *Seen              // describes the values so far, nil if there were none
+	builder array.Builder
+	lists   *array.ListBuilder   // the same as builder, if it builds lists
+	elems   array.Builder        // builds the elements of lists; same as builder if there are none
+	texts   *array.StringBuilder // the same as elems, if it builds strings
+	unread  string               // the first value that did not fit, see Stats.Unread
+	seen    *Seen                // describes the values so far, nil if there were none
 }
 
 func newColumn(c schemas.Column, mem memory.Allocator) *column {
 	col := &column{Column: c, elem: c.Type, declared: newDeclared(c.Reading)}
-	if c.Type.Kind == schemas.String {
-		col.plain = &texts{bounds: bounds{mem: Unclean(mem)}}
-		return col
-	}
 	if c.Type.Kind == schemas.List {
 		col.list, col.elem = true, *c.Type.Elem
-	}
-	if col.isString() {
-		col.several = newTextLists(Unclean(mem))
-		return col
 	}
 	col.builder = array.NewBuilder(mem, c.Type.Arrow())
 	col.elems = col.builder
@@ -68,6 +59,7 @@ func newColumn(c schemas.Column, mem memory.Allocator) *column {
 		col.lists = col.builder.(*array.ListBuilder)
 		col.elems = col.lists.ValueBuilder()
 	}
+	col.texts, _ = col.elems.(*array.StringBuilder)
 	return col
 }
 
@@ -79,44 +71,19 @@ func (c *column) set(v value) { c.vals, c.null = append(c.vals[:0], v), v.null }
 // append writes the row's values to the builder and returns the bytes that
 // they take, roughly.
 func (c *column) append() int {
-	size := 8
-	switch {
-	case c.plain != nil && c.null:
-		c.plain.appendNull()
-		return 4
-	case c.plain != nil:
-		c.plain.append(c.vals[0].text)
-		return 4 + len(c.vals[0].text)
-	case c.several != nil && c.null:
-		c.several.appendNull()
-		return size
-	case c.several != nil:
-		for i := range c.vals {
-			size += c.appendElement(&c.vals[i])
-		}
-		c.several.append()
-		return size
-	case c.null:
+	if c.null {
 		c.builder.AppendNull()
-		return size
-	case c.list:
+		return 8
+	}
+	if c.list {
 		c.lists.Append(true)
 	}
+	size := 8
 	for i := range c.vals {
-		size += 8
+		size += 8 + len(c.vals[i].text)
 		c.appendValue(&c.vals[i])
 	}
 	return size
-}
-
-// appendElement adds an element to the open list of strings, and returns its size in bytes.
-func (c *column) appendElement(v *value) int {
-	if v.null {
-		c.several.elements.appendNull()
-	} else {
-		c.several.elements.append(v.text)
-	}
-	return 8 + len(v.text)
 }
 
 func (c *column) appendValue(v *value) {
@@ -125,6 +92,8 @@ func (c *column) appendValue(v *value) {
 		return
 	}
 	switch b := c.elems.(type) {
+	case *array.StringBuilder:
+		b.BinaryBuilder.Append(v.text)
 	case *array.Int64Builder:
 		b.Append(v.num)
 	case *array.Float64Builder:
@@ -142,49 +111,25 @@ func (c *column) appendValue(v *value) {
 
 // reserve makes room in the column for a batch of the given size.
 func (c *column) reserve(s size) {
-	switch {
-	case c.plain != nil:
-		c.plain.reserve(s.rows, s.bytes)
-	case c.several != nil:
-		c.several.grow(s.rows)
-		c.several.elements.reserve(s.elements, s.bytes)
-	default:
-		c.builder.Reserve(s.rows)
+	c.builder.Reserve(s.rows)
+	if c.list {
+		c.elems.Reserve(s.elements)
+	}
+	if c.texts != nil {
+		c.texts.ReserveData(s.bytes)
 	}
 }
 
 // size returns how much the current batch holds of the column.
-func (c *column) size() size {
-	switch {
-	case c.plain != nil:
-		return size{rows: c.plain.n, bytes: c.plain.used}
-	case c.several != nil:
-		return size{rows: c.several.n, elements: c.several.elements.n, bytes: c.several.elements.used}
+func (c *column) size() (s size) {
+	s.rows = c.builder.Len()
+	if c.list {
+		s.elements = c.elems.Len()
 	}
-	return size{rows: c.builder.Len()}
-}
-
-// finish returns the column's array and empties the builder.
-func (c *column) finish() arrow.Array {
-	switch {
-	case c.plain != nil:
-		return c.plain.finish()
-	case c.several != nil:
-		return c.several.finish(c.Type.Arrow())
+	if c.texts != nil {
+		s.bytes = c.texts.DataLen()
 	}
-	return c.builder.NewArray()
-}
-
-// release frees the memory that the column's builder holds.
-func (c *column) release() {
-	switch {
-	case c.plain != nil:
-		c.plain.release()
-	case c.several != nil:
-		c.several.release()
-	default:
-		c.builder.Release()
-	}
+	return s
 }
 
 // Sizes remembers how large the columns of a form's batches became. Flatteners that share

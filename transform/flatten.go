@@ -165,7 +165,7 @@ func (f *Flattener) extend(columns []schemas.Column) {
 	for k, c := range f.columns {
 		f.all = append(f.all, k)
 		f.row.gathered[k].list = c.list
-		if c.straight = k != f.idAt && !c.Required && c.isString(); !c.straight {
+		if c.straight = k != f.idAt && !c.Required && c.Type.Kind == schemas.String; !c.straight {
 			f.parsed = append(f.parsed, k)
 		}
 	}
@@ -243,13 +243,10 @@ func (f *Flattener) appendResult(i int) (written bool, err error) {
 		f.o.Sizes.reserve(f.columns)
 	}
 	for k, c := range f.columns {
-		switch {
-		case !f.direct(k):
-			f.batch.bytes += c.append()
-		case c.several != nil:
-			f.batch.bytes += f.row.appendList(c, &f.row.gathered[k], cells)
-		default:
+		if f.direct(k) {
 			f.batch.bytes += f.row.appendPlain(c, &f.row.gathered[k], cells)
+		} else {
+			f.batch.bytes += c.append()
 		}
 	}
 	f.batch.rows++
@@ -259,14 +256,13 @@ func (f *Flattener) appendResult(i int) (written bool, err error) {
 }
 
 // direct tells whether column k takes the row's values straight from the page, without being
-// settled. A single string always fits, and so does a list of strings. Where the row has no
-// value, the column must allow null.
+// settled. A single string always fits. Where the row has no value, the column must allow null.
 func (f *Flattener) direct(k int) bool {
 	if !f.columns[k].straight {
 		return false
 	}
 	g := &f.row.gathered[k]
-	return !f.row.crowded || g.list || g.values <= 1 || g.row != f.row.number
+	return !f.row.crowded || g.values <= 1 || g.row != f.row.number
 }
 
 func (f *Flattener) reject(r Reject) error {
@@ -311,7 +307,7 @@ func (f *Flattener) flush() error {
 	f.o.Sizes.note(f.columns)
 	arrays := make([]arrow.Array, len(f.columns))
 	for i, c := range f.columns {
-		arrays[i] = c.finish()
+		arrays[i] = c.builder.NewArray()
 	}
 	f.see(arrays)
 	batch := array.NewRecordBatch(f.schema, arrays, int64(f.batch.rows))
@@ -376,7 +372,7 @@ func (f *Flattener) Stats() Stats {
 // afterwards. A second Release does nothing.
 func (f *Flattener) Release() {
 	for _, c := range f.columns {
-		c.release()
+		c.builder.Release()
 	}
 	f.columns = nil
 	if f.err == nil {

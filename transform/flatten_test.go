@@ -205,7 +205,7 @@ func TestBatchBounds(t *testing.T) {
 	}{
 		"rows":     {4, 0, []int64{4, 4, 4, 4, 4}},
 		"one":      {1, 0, slices.Repeat([]int64{1}, 20)},
-		"bytes":    {0, 1000, []int64{9, 9, 2}},
+		"bytes":    {0, 1000, []int64{8, 8, 4}},
 		"defaults": {0, 0, []int64{20}},
 	} {
 		r := start(t, s, func(o *Options) { o.BatchRows, o.BatchBytes = tt.rows, tt.bytes }).feed(t, p, p)

@@ -4,8 +4,6 @@ import (
 	"math/bits"
 	"sync"
 	"time"
-
-	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
 const (
@@ -52,67 +50,26 @@ func class(size int) (at, room int, ok bool) {
 	return 4*(doubled-10) + n - 8, n * step, true
 }
 
-// Allocate returns size bytes, all zero.
-func (p *Pool) Allocate(size int) []byte {
-	b, dirty := p.take(size)
-	if dirty {
-		clear(b)
-	}
-	return b
-}
-
 // Reallocate returns the bytes of b in a slice of the given size, and frees b.
 // What is longer than b is zero.
 func (p *Pool) Reallocate(size int, b []byte) []byte {
+	if size > cap(b) {
+		longer := p.Allocate(size)
+		copy(longer, b)
+		p.Free(b)
+		return longer
+	}
 	old := min(len(b), size)
-	b, dirty := p.resize(size, b)
-	if dirty {
-		clear(b[old:])
-	}
+	b = b[:size]
+	clear(b[old:])
 	return b
 }
 
-// resize is Reallocate for memory that may hold old values behind those of b, as dirty tells.
-func (p *Pool) resize(size int, b []byte) (resized []byte, dirty bool) {
-	if size <= cap(b) {
-		return b[:size], true
-	}
-	resized, dirty = p.take(size)
-	copy(resized, b)
-	p.Free(b)
-	return resized, dirty
-}
-
-// Unclean returns an allocator of mem's memory that does not clear what it allocates. It is
-// for memory that is written to its end before anybody reads it. If mem is no Pool, Unclean
-// returns mem.
-func Unclean(mem memory.Allocator) memory.Allocator {
-	if p, ok := mem.(*Pool); ok {
-		return unclean{p}
-	}
-	return mem
-}
-
-type unclean struct{ *Pool }
-
-// Allocate returns size bytes of any content.
-func (u unclean) Allocate(size int) []byte {
-	b, _ := u.take(size)
-	return b
-}
-
-// Reallocate returns the bytes of b in a slice of the given size, and frees b. What is longer
-// than b may be anything.
-func (u unclean) Reallocate(size int, b []byte) []byte {
-	b, _ = u.resize(size, b)
-	return b
-}
-
-// take returns size bytes. dirty tells whether they may hold old values.
-func (p *Pool) take(size int) (b []byte, dirty bool) {
+// Allocate returns size bytes, all zero.
+func (p *Pool) Allocate(size int) []byte {
 	at, room, ok := class(size)
 	if !ok {
-		return make([]byte, size), false
+		return make([]byte, size)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -121,12 +78,14 @@ func (p *Pool) take(size int) (b []byte, dirty bool) {
 	p.last[at] = p.takes
 	last := len(p.free[at]) - 1
 	if last < 0 {
-		return make([]byte, size, room), false
+		return make([]byte, size, room)
 	}
-	b, p.free[at][last] = p.free[at][last], nil
+	b := p.free[at][last][:size]
+	p.free[at][last] = nil
 	p.free[at] = p.free[at][:last]
 	p.kept -= room
-	return b[:size], true
+	clear(b)
+	return b
 }
 
 // Free takes memory back that Allocate or Reallocate gave.

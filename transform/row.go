@@ -61,45 +61,10 @@ func (r *row) appendPlain(c *column, g *gathered, cells []page.Cell) (size int) 
 		}
 		if v := r.page.Value(cells[k], 0); len(v) > 0 || !r.emptyAsNull {
 			v = r.valueOf(c, v)
-			c.plain.append(v)
-			return 4 + len(v)
+			c.texts.BinaryBuilder.Append(v)
+			return 16 + len(v)
 		}
 	}
-	c.plain.appendNull()
-	return 4
-}
-
-// appendList writes the row's list of strings, or null, from the page to the column. It
-// returns the size in bytes. The result is that of settle and then append, without a parsed
-// value in between.
-func (r *row) appendList(c *column, g *gathered, cells []page.Cell) (size int) {
-	l, size := c.several, 8
-	if g.row != r.number {
-		l.appendNull()
-		return size
-	}
-	before := l.elements.n
-	for k := g.head; k >= 0; k = r.next[k] {
-		for i := range int(cells[k].Values) {
-			v := r.page.Value(cells[k], i)
-			switch {
-			case len(v) == 0 && g.values == 1: // an empty list, not a list of an empty text
-			case len(v) == 0 && r.emptyAsNull:
-				l.elements.appendNull()
-				size += 8
-			default:
-				if len(v) > 0 { // a rule for personal data leaves an empty text as it is
-					v = r.valueOf(c, v)
-				}
-				l.elements.append(v)
-				size += 8 + len(v)
-			}
-		}
-	}
-	if r.emptyAsNull && l.elements.n == before {
-		l.appendNull()
-	} else {
-		l.append()
-	}
-	return size
+	c.texts.AppendNull()
+	return 8
 }

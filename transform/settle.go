@@ -37,7 +37,7 @@ func (r *row) settle(c *column, g *gathered, cells []page.Cell) (raw, reason str
 	for k := g.head; k >= 0; k = r.next[k] {
 		for i := range int(cells[k].Values) {
 			v := r.page.Value(cells[k], i)
-			if len(v) > 0 || c.list && g.values > 1 || c.plain != nil && !r.emptyAsNull {
+			if len(v) > 0 || c.list && g.values > 1 || c.Type.Kind == schemas.String && !r.emptyAsNull {
 				if raw, reason = r.take(c, v); reason != "" {
 					return raw, reason
 				}

@@ -123,8 +123,8 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// TestUncleanMemory: batches in memory that held others before are the same, to the byte.
-func TestUncleanMemory(t *testing.T) {
+// TestPooledMemory: batches in memory that held others before are the same, to the byte.
+func TestPooledMemory(t *testing.T) {
 	p, _ := benchPage(t)
 	written := func(mem memory.Allocator) (all []byte) {
 		t.Helper()

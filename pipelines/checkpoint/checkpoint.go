@@ -228,7 +228,7 @@ func (c *Checkpoint) rows(ctx context.Context, p Piece, into *bytes.Buffer) erro
 }
 
 func (c *Checkpoint) eachBatch(data []byte, visit func(arrow.RecordBatch) error) error {
-	r, err := ipc.NewReader(bytes.NewReader(data), ipc.WithAllocator(transform.Unclean(cmp.Or(c.Mem, memory.DefaultAllocator))))
+	r, err := ipc.NewReader(bytes.NewReader(data), ipc.WithAllocator(cmp.Or(c.Mem, memory.DefaultAllocator)))
 	if err != nil {
 		return err
 	}
