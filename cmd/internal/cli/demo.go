@@ -25,6 +25,7 @@ import (
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/schemas/plain"
 )
 
 func demoCommand(p *process) *cobra.Command {
@@ -75,7 +76,7 @@ func runDemo(ctx context.Context, p *process, f demoSettings) error {
 		return err
 	}
 	p.log.HideKey(def.Source.Key)
-	p.log.Tell(slog.LevelInfo, fmt.Sprintf("A test service with %s listens on %s.", console.Plural(f.results, "result"), def.Source.BaseURL))
+	p.log.Tell(slog.LevelInfo, fmt.Sprintf("A test service with %s listens on %s.", plain.Plural(f.results, "result"), def.Source.BaseURL))
 	bar, _ := p.log.NewProgress(console.ProgressAuto) // fails for an unknown mode only
 	started := time.Now()
 	stop := bar.Start(ctx, o.Logger, started, p.ticks)
@@ -213,7 +214,7 @@ Done in %s: read %s results, %s; %d requests.
   %s  (Parquet, %d parts by month, %s)
   %s  (the definition of this pipeline:)
 
-`, took.Round(time.Millisecond), console.Thousands(form.Rows), console.Verified(form), r.Requests.All(),
+`, took.Round(time.Millisecond), plain.Thousands(form.Rows), console.Verified(form), r.Requests.All(),
 		folder.path("feedback.csv"), console.Size(csv.Bytes), folder.path("lake/feedback")+string(filepath.Separator), lake.Parts, console.Size(lake.Bytes), folder.file())
 	for line := range strings.Lines(text) {
 		fmt.Fprintf(&b, "    %s", line)

@@ -131,10 +131,10 @@ func (r checklist) Text() string {
 	if h := r.Honours; h != nil {
 		rows := console.Rows(nil, h.Rows, func(row upkeep.Row) []string { return []string{row.Answer, row.Asked, row.Reason} })
 		text += fmt.Sprintf("what the service does (API %s, form %s, tested by %s; no values of results are shown):\n%s",
-			h.API, plain.Line(h.Form), console.Plural(h.Requests, "request"), console.Columns("  ", rows))
+			h.API, plain.Line(h.Form), plain.Plural(h.Requests, "request"), console.Columns("  ", rows))
 	}
-	text += fmt.Sprintf("%s: %d ok, %s, %d failed, %d not checked; %s sent", console.Plural(len(r.Checks), "check"),
-		r.Counts.OK, console.Plural(r.Counts.Warnings, "warning"), r.Counts.Failed, r.Counts.NotChecked, console.Plural(r.Requests, "request"))
+	text += fmt.Sprintf("%s: %d ok, %s, %d failed, %d not checked; %s sent", plain.Plural(len(r.Checks), "check"),
+		r.Counts.OK, plain.Plural(r.Counts.Warnings, "warning"), r.Counts.Failed, r.Counts.NotChecked, plain.Plural(r.Requests, "request"))
 	if !r.Healthy {
 		text += fmt.Sprintf("; exit code %d", r.ExitCode)
 	}

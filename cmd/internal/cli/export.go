@@ -181,7 +181,7 @@ func (g *guardedCells) tell(log *console.Log) {
 	if g.n == 1 {
 		begin, them = "begins", "it as a formula"
 	}
-	log.Tell(slog.LevelInfo, fmt.Sprintf("%s that %s with =, +, - or @ got a leading ' so that Excel does not run %s: column %s; .xlsx needs no '", console.Plural(g.n, "cell"), begin, them, plain.Line(g.column)),
+	log.Tell(slog.LevelInfo, fmt.Sprintf("%s that %s with =, +, - or @ got a leading ' so that Excel does not run %s: column %s; .xlsx needs no '", plain.Plural(g.n, "cell"), begin, them, plain.Line(g.column)),
 		slog.Int64("cells", g.n), slog.String("column", g.column))
 }
 
@@ -212,7 +212,7 @@ func resumption(log *console.Log, now func() time.Time, fresh bool) pipelines.Re
 		return pipelines.Resume{Within: -1}
 	}
 	return pipelines.Resume{Within: resumeWithin, Told: func(results int64, oldest time.Time) {
-		log.Tell(slog.LevelInfo, fmt.Sprintf("resuming: using %s that an earlier export read %s; add --fresh to read everything again", console.Plural(results, "result"), console.Ago(now().Sub(oldest))),
+		log.Tell(slog.LevelInfo, fmt.Sprintf("resuming: using %s that an earlier export read %s; add --fresh to read everything again", plain.Plural(results, "result"), console.Ago(now().Sub(oldest))),
 			slog.Int64("results", results), slog.Time("since", oldest.UTC()))
 	}}
 }

@@ -469,7 +469,7 @@ func (s *initSession) listForms(ctx context.Context) error {
 		s.known = append(s.known, f.Directory)
 	}
 	s.answers.api = cmp.Or(s.answers.api, client.Generation())
-	s.tell(fmt.Sprintf("The service answers by API %s. The account has %s.", client.Generation(), console.Plural(len(s.listed), "form")))
+	s.tell(fmt.Sprintf("The service answers by API %s. The account has %s.", client.Generation(), plain.Plural(len(s.listed), "form")))
 	return nil
 }
 
@@ -724,6 +724,6 @@ func (s *initSession) inferSchema(ctx context.Context) (data []byte, about strin
 		return nil, "", err
 	}
 	data, err = definition.FormatSchema(inferred.Schema, inferred.Notes)
-	about = "its columns, with names and types: " + console.Plural(len(inferred.Schema.Columns), "column") + ", from " + console.Plural(inferred.Sampled.Results, "result")
+	about = "its columns, with names and types: " + plain.Plural(len(inferred.Schema.Columns), "column") + ", from " + plain.Plural(inferred.Sampled.Results, "result")
 	return data, about, err
 }

@@ -97,7 +97,7 @@ func planText(r *pipelines.PlanReport) string {
 }
 
 func planRows(p *pipelines.FormPlan) [][]string {
-	windows := console.Thousands(len(p.Windows))
+	windows := plain.Thousands(len(p.Windows))
 	if len(p.Windows) == 0 {
 		windows = "unknown until counted"
 	}
@@ -115,7 +115,7 @@ func planRows(p *pipelines.FormPlan) [][]string {
 	}
 	if u := p.Unfinished; u != nil {
 		rows = append(rows, []string{"less", fmt.Sprintf("at least %s, if the run resumes from run %s, which ended early after %s and %s",
-			console.Plural(u.Requests, "request"), u.RunID, console.Plural(u.Results, "result"), console.Plural(u.Windows, "complete window"))})
+			plain.Plural(u.Requests, "request"), u.RunID, plain.Plural(u.Results, "result"), plain.Plural(u.Windows, "complete window"))})
 	}
 	rows = append(rows, budgetRows(p.Budget)...)
 	for _, w := range p.Warnings {
@@ -129,9 +129,9 @@ func resultsText(p *pipelines.FormPlan) string {
 	if p.Results == nil {
 		return "unknown until counted"
 	}
-	text := console.Thousands(*p.Results)
+	text := plain.Thousands(*p.Results)
 	if u := p.Undated; u != nil {
-		text = fmt.Sprintf("%s: %s with a date and %s without", console.Thousands(*p.Results+u.Results), text, console.Thousands(u.Results))
+		text = fmt.Sprintf("%s: %s with a date and %s without", plain.Thousands(*p.Results+u.Results), text, plain.Thousands(u.Results))
 	}
 	if p.AtMost {
 		return "at most " + text + " (the service counts without the search or view)"
@@ -143,23 +143,23 @@ func requestsText(p *pipelines.FormPlan) string {
 	r := p.Requests
 	if r.Total == nil {
 		if r.Least != nil {
-			return fmt.Sprintf("unknown until counted, but at least %s: one for each window", console.Thousands(*r.Least))
+			return fmt.Sprintf("unknown until counted, but at least %s: one for each window", plain.Thousands(*r.Least))
 		}
 		return "unknown until counted"
 	}
-	about, results := "about", console.Thousands(*r.Results)+" for results"
+	about, results := "about", plain.Thousands(*r.Results)+" for results"
 	if p.Unfinished != nil {
 		about = "at most about"
 	}
 	if u := p.Undated; u != nil {
-		results = fmt.Sprintf("%s for results with a date, %s for those without", console.Thousands(*r.Results-u.Requests), console.Thousands(u.Requests))
+		results = fmt.Sprintf("%s for results with a date, %s for those without", plain.Thousands(*r.Results-u.Requests), plain.Thousands(u.Requests))
 	}
 	feed := ""
 	if n := *r.Total - *r.Results - *r.Counts; n > 0 { // of those that may be sent, the expected ones add up
-		feed = fmt.Sprintf(", %s to ask what changed", console.Thousands(n))
+		feed = fmt.Sprintf(", %s to ask what changed", plain.Thousands(n))
 	}
 	return fmt.Sprintf("%s %s: %s%s, %s for counts; this plan took %s itself",
-		about, console.Thousands(*r.Total), results, feed, console.Thousands(*r.Counts), console.Plural(r.Planned, "count"))
+		about, plain.Thousands(*r.Total), results, feed, plain.Thousands(*r.Counts), plain.Plural(r.Planned, "count"))
 }
 
 func plannedChangesText(c *pipelines.PlannedChanges) string {
@@ -177,9 +177,9 @@ func budgetRows(b pipelines.Budget) [][]string {
 		case b.Minutes != nil && *b.Minutes <= 1:
 			minute = "under a minute"
 		case b.Minutes != nil:
-			minute = "about " + console.Plural(int64(math.Round(*b.Minutes)), "minute")
+			minute = "about " + plain.Plural(int64(math.Round(*b.Minutes)), "minute")
 		}
-		minute += fmt.Sprintf(", at %s requests a minute", console.Thousands(b.PerMinute))
+		minute += fmt.Sprintf(", at %s requests a minute", plain.Thousands(b.PerMinute))
 	}
 	if b.PerDay > 0 {
 		percent, more := "unknown share", ""
@@ -189,7 +189,7 @@ func budgetRows(b pipelines.Budget) [][]string {
 				more = ": the run needs several days"
 			}
 		}
-		day = fmt.Sprintf("%s of %s requests a day%s", percent, console.Thousands(b.PerDay), more)
+		day = fmt.Sprintf("%s of %s requests a day%s", percent, plain.Thousands(b.PerDay), more)
 	}
 	return [][]string{{"time", minute}, {"quota", day}}
 }
@@ -206,7 +206,7 @@ func windowsText(p *pipelines.FormPlan) string {
 	uncounted := false
 	for i, w := range windows {
 		if i == shownWindows && len(windows) > 2*shownWindows+1 {
-			rows = append(rows, []string{fmt.Sprintf("... %s more ...", console.Thousands(len(windows)-2*shownWindows)), "", "", ""})
+			rows = append(rows, []string{fmt.Sprintf("... %s more ...", plain.Thousands(len(windows)-2*shownWindows)), "", "", ""})
 		}
 		if i < shownWindows || i >= len(windows)-shownWindows || len(windows) <= 2*shownWindows+1 {
 			rows = append(rows, []string{w.From.String(), w.To.String(), console.Known(w.Results, "?"), console.Known(w.Requests, "?")})
@@ -214,7 +214,7 @@ func windowsText(p *pipelines.FormPlan) string {
 		}
 	}
 	if u := p.Undated; u != nil {
-		rows = append(rows, []string{"without a date", "", console.Thousands(u.Results), console.Thousands(u.Requests)})
+		rows = append(rows, []string{"without a date", "", plain.Thousands(u.Results), plain.Thousands(u.Requests)})
 	}
 	foot := ""
 	switch {

@@ -12,6 +12,7 @@ import (
 	"github.com/formetl/formetl/cmd/internal/console"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/schemas/plain"
 )
 
 func replayCommand(p *process) *cobra.Command {
@@ -88,11 +89,11 @@ func (r *runs) replay(ctx context.Context, def *definition.Definition, form pipe
 	for _, f := range remaining {
 		still += f.Results
 	}
-	level, text := slog.LevelInfo, fmt.Sprintf("%s: replayed %s from %s", form.Form, console.Plural(form.Results, "result"), console.Plural(form.Objects, "file")+" of dead letters")
+	level, text := slog.LevelInfo, fmt.Sprintf("%s: replayed %s from %s", form.Form, plain.Plural(form.Results, "result"), plain.Plural(form.Objects, "file")+" of dead letters")
 	if len(r.failures) > failed {
 		level, text = slog.LevelWarn, form.Form+": not everything was replayed"
 	}
-	text += fmt.Sprintf("; %s still rejected", console.Thousands(still))
+	text += fmt.Sprintf("; %s still rejected", plain.Thousands(still))
 	if still > 0 {
 		text += ", because of values that do not fit, or because the range that was read does not include them"
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/upkeep"
 	"github.com/formetl/formetl/schemas"
+	"github.com/formetl/formetl/schemas/plain"
 )
 
 func schemaCommand(p *process) *cobra.Command {
@@ -119,7 +120,7 @@ func schemaInfer(cmd *cobra.Command, p *process, f inferFlags, files []string) e
 	if err := writeFile(f.output, data, 0o640); err != nil {
 		return err
 	}
-	p.log.Tell(slog.LevelInfo, fmt.Sprintf("%s: wrote %s to %s", f.form, console.Plural(len(inferred.Schema.Columns), "column"), f.output))
+	p.log.Tell(slog.LevelInfo, fmt.Sprintf("%s: wrote %s to %s", f.form, plain.Plural(len(inferred.Schema.Columns), "column"), f.output))
 	return nil
 }
 
@@ -160,7 +161,7 @@ func schemaShow(ctx context.Context, p *process, files []string, f console.Defin
 		if err := console.Print(p.stdout, []byte(text)); err != nil {
 			return err
 		}
-		p.log.Tell(slog.LevelInfo, fmt.Sprintf("form %s: %s, from %s", form, console.Plural(len(columns), "column"), from[found.Origin]))
+		p.log.Tell(slog.LevelInfo, fmt.Sprintf("form %s: %s, from %s", form, plain.Plural(len(columns), "column"), from[found.Origin]))
 		text = "\n" // an empty line between two tables
 		return nil
 	})

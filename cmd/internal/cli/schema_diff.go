@@ -88,7 +88,7 @@ func schemaDiff(ctx context.Context, p *process, set *pflag.FlagSet, files []str
 	}
 	if breaking > 0 {
 		return &definition.Fault{
-			Code: console.ExitData, Text: fmt.Sprintf("%d of %s would break later runs, or programs that read the outputs", breaking, console.Plural(changes, "change")),
+			Code: console.ExitData, Text: fmt.Sprintf("%d of %s would break later runs, or programs that read the outputs", breaking, plain.Plural(changes, "change")),
 			Cure: "fix the schema, restore the form, or write the new columns to another path (or replace the old ones with run --full)",
 		}
 	}
@@ -212,7 +212,7 @@ func (c comparison) rows() [][]string {
 			}
 		}
 		if x.Count > 0 {
-			is += " (" + console.Plural(x.Count, "value") + ")"
+			is += " (" + plain.Plural(x.Count, "value") + ")"
 		}
 		if x.Breaking {
 			breaking = "breaking"
@@ -224,13 +224,13 @@ func (c comparison) rows() [][]string {
 func (c comparison) summary() string {
 	s := fmt.Sprintf("%s and %s: no changes", plain.Line(c.Was), plain.Line(c.Is))
 	if n := len(c.Changes); n > 0 {
-		s = fmt.Sprintf("%s and %s: %s, %d breaking", plain.Line(c.Was), plain.Line(c.Is), console.Plural(n, "change"), c.Breaking)
+		s = fmt.Sprintf("%s and %s: %s, %d breaking", plain.Line(c.Was), plain.Line(c.Is), plain.Plural(n, "change"), c.Breaking)
 	}
 	if c.Sampled == nil {
 		return s
 	}
 	if !*c.Listed {
-		return s + " (from " + console.Plural(*c.Sampled, "result") + " only, because the headings list no items; an item that none of them has may still exist)"
+		return s + " (from " + plain.Plural(*c.Sampled, "result") + " only, because the headings list no items; an item that none of them has may still exist)"
 	}
-	return s + " (from the headings and " + console.Plural(*c.Sampled, "result") + ")"
+	return s + " (from the headings and " + plain.Plural(*c.Sampled, "result") + ")"
 }

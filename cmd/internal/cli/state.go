@@ -258,7 +258,7 @@ func stateText(r *upkeep.StateReport) string {
 	}
 	if len(r.Checkpoints) > 0 {
 		rows := console.Rows(nil, r.Checkpoints, func(s checkpoint.Unfinished) []string {
-			return []string{"form " + s.Form, "run " + s.RunID, console.Plural(s.Windows, "window"), console.Plural(s.Rows, "result"), console.Size(s.Bytes)}
+			return []string{"form " + s.Form, "run " + s.RunID, plain.Plural(s.Windows, "window"), plain.Plural(s.Rows, "result"), console.Size(s.Bytes)}
 		})
 		fmt.Fprintf(w, "\nread by runs that ended early, and kept for the next run\n%s", console.Columns("  ", rows))
 	}
@@ -282,9 +282,9 @@ func outputRows(r *upkeep.StateReport, out *upkeep.OutputState) [][]string {
 		rows = append(rows, changesRows(out)...)
 	}
 	if m := out.Manifest; m != nil {
-		rowsText := console.Thousands(m.Rows)
+		rowsText := plain.Thousands(m.Rows)
 		if out.Dataset {
-			rowsText += " in " + console.Plural(len(m.Parts), "part") + ", " + console.Covered(m)
+			rowsText += " in " + plain.Plural(len(m.Parts), "part") + ", " + console.Covered(m)
 		}
 		rows = append(rows,
 			[]string{"last run", fmt.Sprintf("%s, %s", m.RunID, console.Since(r.Now, m.CreatedAt))},
@@ -331,14 +331,14 @@ func underWayRows(r *upkeep.StateReport, out *upkeep.OutputState) [][]string {
 		rows = append(rows, []string{"commit", fmt.Sprintf("of run %s is recorded; the next run finishes it", out.Pending)})
 	}
 	if n := len(out.Inventory.Unlisted); n > 0 {
-		text := console.Plural(n, "part") + " not listed in the manifest, so the next run will end with 73; remove with `" + r.Definition.Command("clean", "--unlisted") + "`"
+		text := plain.Plural(n, "part") + " not listed in the manifest, so the next run will end with 73; remove with `" + r.Definition.Command("clean", "--unlisted") + "`"
 		if out.Manifest == nil {
-			text = console.Plural(n, "part") + " but no manifest, so the next run will end with 73; restore the manifest, or replace all parts with `" + r.Definition.Command("run", "--full") + "`"
+			text = plain.Plural(n, "part") + " but no manifest, so the next run will end with 73; restore the manifest, or replace all parts with `" + r.Definition.Command("run", "--full") + "`"
 		}
 		rows = append(rows, []string{"unlisted", text})
 	}
 	if n := len(out.Inventory.Damaged); n > 0 {
-		rows = append(rows, []string{"damaged", console.Plural(n, "part") + " missing or with a different size; the next run writes them again"})
+		rows = append(rows, []string{"damaged", plain.Plural(n, "part") + " missing or with a different size; the next run writes them again"})
 	}
 	if n := len(out.Leftovers); n > 0 {
 		rows = append(rows, []string{"leftovers", fmt.Sprintf("%d from interrupted runs; remove with `%s`", n, r.Definition.Command("clean"))})
@@ -367,7 +367,7 @@ func bookedRows(r *upkeep.StateReport) [][]string {
 }
 
 func booked(n, limit int) string {
-	return fmt.Sprintf("%s of %s requests used", console.Thousands(n), console.Thousands(limit))
+	return fmt.Sprintf("%s of %s requests used", plain.Thousands(n), plain.Thousands(limit))
 }
 
 type resetFlags struct {
@@ -462,7 +462,7 @@ func showReset(p *process, r *upkeep.ResetReport, failed bool) error {
 		}
 	}
 	for _, s := range r.Checkpoints {
-		rows = append(rows, []string{"checkpoint", "form " + s.Form, runCell(s.RunID), console.Plural(s.Windows, "window") + " dropped"})
+		rows = append(rows, []string{"checkpoint", "form " + s.Form, runCell(s.RunID), plain.Plural(s.Windows, "window") + " dropped"})
 	}
 	if err := console.Table(p.stdout, rows...); err != nil || failed && len(rows) == 0 {
 		return err

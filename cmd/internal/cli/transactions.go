@@ -160,9 +160,9 @@ func statusCommand(p *process) *cobra.Command {
 		rows := [][]string{{"form", form}, {"state", status.State}, {"last modified", status.LastModified}}
 		rows = console.Rows(rows, status.Limits, func(l extract.Limit) []string {
 			if l.Total == 0 { // API v2 gives no quotas
-				return []string{l.Type, console.Thousands(l.Used)}
+				return []string{l.Type, plain.Thousands(l.Used)}
 			}
-			return []string{l.Type, console.Thousands(l.Used) + " of " + console.Thousands(l.Total)}
+			return []string{l.Type, plain.Thousands(l.Used) + " of " + plain.Thousands(l.Total)}
 		})
 		status.Limits = append([]extract.Limit{}, status.Limits...) // no limits are printed as [], not null
 		return reply{struct {

@@ -11,6 +11,7 @@ import (
 	"github.com/formetl/formetl/cmd/internal/console"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/schemas/plain"
 )
 
 func validateCommand(p *process) *cobra.Command {
@@ -100,7 +101,7 @@ func checkSchema(_ context.Context, p *process, file string, _ console.Definitio
 		return "", nil, err
 	}
 	_, lacking = definition.LoadSchema(file, &definition.Secrets{Lookup: p.lookup})
-	return "schema of " + console.Plural(len(s.Columns), "column"), lacking, nil
+	return "schema of " + plain.Plural(len(s.Columns), "column"), lacking, nil
 }
 
 // contents says what a definition holds: "1 form, 2 outputs".
@@ -108,10 +109,10 @@ func contents(def *definition.Definition) string {
 	names, globs := pipelines.NamedForms(def, pipelines.Options{})
 	var parts []string
 	if len(names) > 0 {
-		parts = append(parts, console.Plural(len(names), "form"))
+		parts = append(parts, plain.Plural(len(names), "form"))
 	}
 	if len(globs) > 0 {
-		parts = append(parts, console.Plural(len(globs), "pattern")+" of forms")
+		parts = append(parts, plain.Plural(len(globs), "pattern")+" of forms")
 	}
-	return strings.Join(append(parts, console.Plural(len(def.Outputs), "output")), ", ")
+	return strings.Join(append(parts, plain.Plural(len(def.Outputs), "output")), ", ")
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/formetl/formetl/cmd/internal/console"
 	"github.com/formetl/formetl/pipelines/upkeep"
+	"github.com/formetl/formetl/schemas/plain"
 )
 
 type verifyFlags struct {
@@ -81,13 +82,13 @@ func verifyText(r *upkeep.Verification) string {
 	for _, o := range r.Outputs {
 		state := "ok"
 		if !o.Sound {
-			state = console.Plural(len(o.Problems), "problem")
+			state = plain.Plural(len(o.Problems), "problem")
 		}
 		run := "no run has written it"
 		if m := o.Manifest; m != nil {
 			run = fmt.Sprintf("%s, last run %s", console.Covered(m), m.RunID)
 		}
-		fmt.Fprintf(&b, "%s: %s, %s, %s: %s\n", o.Path, console.Plural(o.Parts, "part"), console.Plural(o.Rows, "row"), run, state)
+		fmt.Fprintf(&b, "%s: %s, %s, %s: %s\n", o.Path, plain.Plural(o.Parts, "part"), plain.Plural(o.Rows, "row"), run, state)
 		for _, p := range o.Problems {
 			text := strings.TrimPrefix(p.Part+": "+p.Text, ": ") // without a part the problem is the whole output's
 			fmt.Fprintf(&b, "  %-10s  %s\n", p.Kind, text)

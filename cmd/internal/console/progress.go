@@ -12,6 +12,7 @@ import (
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/schemas/plain"
 )
 
 // ProgressAuto is the mode of --progress that draws a bar on a terminal only.
@@ -159,13 +160,13 @@ func (p *Progress) line(began, now time.Time) string {
 	}
 	head, share := p.last, -1.0
 	if p.all > 1 {
-		head = fmt.Sprintf("%d of %s", len(p.ended), Plural(p.all, "form"))
+		head = fmt.Sprintf("%d of %s", len(p.ended), plain.Plural(p.all, "form"))
 	}
 	sum, remaining, known := p.sum()
 	all := sum.Rows + remaining
-	parts := []string{fmt.Sprintf("%s %s / %s results", head, Thousands(sum.Rows), Thousands(all))}
+	parts := []string{fmt.Sprintf("%s %s / %s results", head, plain.Thousands(sum.Rows), plain.Thousands(all))}
 	if sum.Files > 0 {
-		parts = append(parts, Plural(sum.Files, "file"))
+		parts = append(parts, plain.Plural(sum.Files, "file"))
 	}
 	if (known || remaining > 0) && all > 0 {
 		share = float64(sum.Rows) / float64(all)

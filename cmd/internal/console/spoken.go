@@ -61,7 +61,7 @@ func said(v slog.Value) string {
 	text := v.String()
 	switch v.Kind() {
 	case slog.KindInt64:
-		text = Thousands(v.Int64())
+		text = plain.Thousands(v.Int64())
 	case slog.KindTime:
 		text = v.Time().Local().Format(time.TimeOnly)
 	}

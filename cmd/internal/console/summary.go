@@ -19,6 +19,7 @@ import (
 	"github.com/formetl/formetl/pipelines/output"
 	"github.com/formetl/formetl/pipelines/uploads"
 	"github.com/formetl/formetl/schemas"
+	"github.com/formetl/formetl/schemas/plain"
 )
 
 // LogForm logs the result of a form that has ended: its changes of columns, its figures and its
@@ -198,12 +199,12 @@ func (l *Log) Summarize(r *pipelines.Report, machinesZone bool) {
 			l.Tell(slog.LevelInfo, f.Form+": "+written(f, out), slog.String("form", f.Form), slog.Int64("rows", out.Rows), slog.String("path", out.Path), slog.Int64("bytes", out.Bytes))
 		}
 		if f.Files != nil {
-			level, text := slog.LevelInfo, fmt.Sprintf("%s: %s stored in %s (%s)", f.Form, Plural(f.Files.Files[transport.FileStored], "file"), f.Files.Path, Size(f.Files.Bytes))
+			level, text := slog.LevelInfo, fmt.Sprintf("%s: %s stored in %s (%s)", f.Form, plain.Plural(f.Files.Files[transport.FileStored], "file"), f.Files.Path, Size(f.Files.Bytes))
 			if rest := f.Files.Rest(); rest != "" {
 				level, text = slog.LevelWarn, text+"; not stored: "+rest
 			}
 			if n := f.Files.Removed; n > 0 {
-				text += "; " + Plural(n, "older file") + " removed"
+				text += "; " + plain.Plural(n, "older file") + " removed"
 			}
 			l.Tell(level, text, slog.String("form", f.Form), fileCounts(f.Files), slog.String("path", f.Files.Path))
 		}
@@ -230,30 +231,30 @@ func written(f *pipelines.FormReport, out output.Report) string {
 		size = " (" + Size(out.Bytes) + ")"
 	}
 	if out.Explode == "" && out.Rows != f.Rows {
-		return fmt.Sprintf("%s read; %s now holds %s%s", Plural(f.Rows, what), place, Plural(out.Rows, what), size)
+		return fmt.Sprintf("%s read; %s now holds %s%s", plain.Plural(f.Rows, what), place, plain.Plural(out.Rows, what), size)
 	}
-	return fmt.Sprintf("%s written to %s%s", Plural(out.Rows, what), place, size)
+	return fmt.Sprintf("%s written to %s%s", plain.Plural(out.Rows, what), place, size)
 }
 
 func remarks(f *pipelines.FormReport, api string, machinesZone bool) []string {
 	parts := append([]string{Verified(f)}, Changed(f.ResultChanges)...)
 	if UndatedApart(f) {
-		parts = append(parts, Plural(f.Undated, "result")+" without a date")
+		parts = append(parts, plain.Plural(f.Undated, "result")+" without a date")
 	}
 	if f.Rejected > 0 {
-		parts = append(parts, Plural(f.Rejected, "result")+" rejected")
+		parts = append(parts, plain.Plural(f.Rejected, "result")+" rejected")
 	}
 	if f.Continued != "" {
 		parts = append(parts, "resumed from run "+f.Continued)
 	}
 	if f.Replaced > 0 {
-		parts = append(parts, Plural(f.Replaced, "forbidden character")+" replaced")
+		parts = append(parts, plain.Plural(f.Replaced, "forbidden character")+" replaced")
 	}
 	zone := f.Timezone
 	if machinesZone {
 		zone += ", this machine's zone"
 	}
-	return append(parts, inclusive(f.Range)+", times in "+zone, Plural(f.Requests.All(), "request")+" by API "+api)
+	return append(parts, inclusive(f.Range)+", times in "+zone, plain.Plural(f.Requests.All(), "request")+" by API "+api)
 }
 
 // inclusive returns a range in words that name its first and its last moment. Whole days are named
@@ -283,7 +284,7 @@ func Changed(c *pipelines.ChangesReport) (parts []string) {
 	case c == nil:
 		return nil
 	case c.Method == load.MethodChanges:
-		parts = append(parts, Plural(c.Changed, "result")+" changed since the last run")
+		parts = append(parts, plain.Plural(c.Changed, "result")+" changed since the last run")
 	case c.Reason != "":
 		parts = append(parts, "the lookback was read again: "+c.Reason)
 	}
@@ -300,16 +301,16 @@ func Verified(f *pipelines.FormReport) string {
 	case f.Verified.Unproven != "":
 		return "not verified: " + f.Verified.Unproven
 	case f.Verified.Match && f.Undated > 0:
-		return fmt.Sprintf("verified: the service counts %s with a date and %s without", Plural(f.Verified.Counted, "result"), Thousands(f.Undated))
+		return fmt.Sprintf("verified: the service counts %s with a date and %s without", plain.Plural(f.Verified.Counted, "result"), plain.Thousands(f.Undated))
 	case f.Verified.Match && f.ResultChanges != nil && f.ResultChanges.Method == load.MethodChanges && f.Verified.Extracted != f.Rows+f.Rejected:
-		return fmt.Sprintf("verified: the service counts %s with a date, as many as the dataset now holds", Plural(f.Verified.Counted, "result"))
+		return fmt.Sprintf("verified: the service counts %s with a date, as many as the dataset now holds", plain.Plural(f.Verified.Counted, "result"))
 	case f.Verified.Match && f.Verified.Extracted < f.Rows+f.Rejected: // older parts were read, too
-		return "verified: the service counts " + Plural(f.Verified.Counted, "result") + " in this range"
+		return "verified: the service counts " + plain.Plural(f.Verified.Counted, "result") + " in this range"
 	case f.Verified.Match:
-		return "verified: the service counts " + Plural(f.Verified.Counted, "result")
+		return "verified: the service counts " + plain.Plural(f.Verified.Counted, "result")
 	case f.Verified.Reason == "":
 		return fmt.Sprintf("verified: results came and went during the run; the %s that were read lie between the service's counts before and after (now %s)",
-			Thousands(f.Verified.Extracted), Thousands(f.Verified.Counted))
+			plain.Thousands(f.Verified.Extracted), plain.Thousands(f.Verified.Counted))
 	}
 	return "each window was read to its end, but not compared with a count: " + f.Verified.Reason
 }
@@ -340,7 +341,7 @@ func (l *Log) noteRejects(r *pipelines.Report, f *pipelines.FormReport) {
 		where = "they are in " + letters
 		attrs = append(attrs, slog.String("dead_letters", letters))
 	}
-	l.Tell(slog.LevelWarn, f.Form+": note: "+Plural(f.Rejected, "result")+" rejected; "+where+"; "+replayHint(r), attrs...)
+	l.Tell(slog.LevelWarn, f.Form+": note: "+plain.Plural(f.Rejected, "result")+" rejected; "+where+"; "+replayHint(r), attrs...)
 }
 
 // deadLetters returns the paths of the dead letters that the runs of forms wrote, joined by commas,
@@ -402,5 +403,5 @@ func Resumable(whom string, reports ...*pipelines.Report) string {
 	case results == 0:
 		return "no results are kept"
 	}
-	return "kept " + whom + ": " + Plural(results, "result")
+	return "kept " + whom + ": " + plain.Plural(results, "result")
 }

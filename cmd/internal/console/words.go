@@ -11,22 +11,12 @@ import (
 	"github.com/formetl/formetl/schemas/plain"
 )
 
-// Plural returns a number and its noun: "1 form", "2,000 forms".
-func Plural[N int | int64](n N, noun string) string {
-	return plain.Plural(n, noun)
-}
-
-// Thousands returns a number with grouped digits: 1,234,567.
-func Thousands[N int | int64](n N) string {
-	return plain.Thousands(n)
-}
-
 // Known returns the number n with grouped digits, or otherwise if n is nil.
 func Known(n *int64, otherwise string) string {
 	if n == nil {
 		return otherwise
 	}
-	return Thousands(*n)
+	return plain.Thousands(*n)
 }
 
 // Counts is a list of what was done, such as "1 commit finished; 3 leftovers removed".
@@ -35,7 +25,7 @@ type Counts []string
 // Add adds a number of things and what became of them, such as "removed", unless n is 0.
 func (c *Counts) Add(n int, noun, became string) {
 	if n > 0 {
-		*c = append(*c, Plural(n, noun)+" "+became)
+		*c = append(*c, plain.Plural(n, noun)+" "+became)
 	}
 }
 

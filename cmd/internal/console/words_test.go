@@ -6,12 +6,13 @@ import (
 
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/schemas/plain"
 )
 
 func TestThousandsAndSizes(t *testing.T) {
 	for n, want := range map[int64]string{0: "0", 7: "7", 999: "999", 1000: "1,000", 1234567: "1,234,567", -1000: "-1,000", -999: "-999"} {
-		if got := Thousands(n); got != want {
-			t.Errorf("Thousands(%d) = %s, want %s", n, got, want)
+		if got := plain.Thousands(n); got != want {
+			t.Errorf("plain.Thousands(%d) = %s, want %s", n, got, want)
 		}
 	}
 	for n, want := range map[int64]string{0: "0 B", 999: "999 B", 1000: "1.0 kB", 1500000: "1.5 MB", 2500000000: "2.5 GB"} {
@@ -19,7 +20,7 @@ func TestThousandsAndSizes(t *testing.T) {
 			t.Errorf("Size(%d) = %s, want %s", n, got, want)
 		}
 	}
-	if one, two := Plural(1, "form"), Plural(2000, "form"); one != "1 form" || two != "2,000 forms" {
+	if one, two := plain.Plural(1, "form"), plain.Plural(2000, "form"); one != "1 form" || two != "2,000 forms" {
 		t.Errorf("Plural: %q, %q", one, two)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/schemas"
+	"github.com/formetl/formetl/schemas/plain"
 )
 
 // form is what a run did with a form, in the shape that the page shows.
@@ -46,16 +47,16 @@ func (f form) Notes() []string {
 	add(f.Several && !f.Watermark.IsZero(), "watermark: "+f.Watermark.String())
 	add(f.Error == "" && f.Rows+f.Rejected == 0, "nothing new: the service has no results to read in this range")
 	add(f.Error == "" || f.FormReport.Verified != nil, console.Verified(f.FormReport))
-	add(f.Continued != "", fmt.Sprintf("resumed from run %s, which had read %s to the end", f.Continued, console.Plural(f.WindowsKept, "window")))
+	add(f.Continued != "", fmt.Sprintf("resumed from run %s, which had read %s to the end", f.Continued, plain.Plural(f.WindowsKept, "window")))
 	resumable := console.Resumable("for the next run", &pipelines.Report{Forms: []*pipelines.FormReport{f.FormReport}})
 	add(resumable != "", resumable)
 	for _, text := range console.Changed(f.ResultChanges) {
 		add(true, text)
 	}
-	add(f.Reread > 0, console.Plural(f.Reread, "window")+" read again because results changed or moved")
-	add(f.Older > 0, console.Plural(f.Older, "window")+" of older parts read again")
-	add(console.UndatedApart(f.FormReport), console.Plural(f.Undated, "result")+" without a date")
-	add(f.Replaced > 0, console.Plural(f.Replaced, "forbidden character")+" replaced")
+	add(f.Reread > 0, plain.Plural(f.Reread, "window")+" read again because results changed or moved")
+	add(f.Older > 0, plain.Plural(f.Older, "window")+" of older parts read again")
+	add(console.UndatedApart(f.FormReport), plain.Plural(f.Undated, "result")+" without a date")
+	add(f.Replaced > 0, plain.Plural(f.Replaced, "forbidden character")+" replaced")
 	return list
 }
 
@@ -108,13 +109,13 @@ func (f form) PlanNotes() string {
 		notes = append(notes, "The plan has only what is new. Only the run finds out which older parts hold changed results.")
 	}
 	if f.Requests.Retries > 0 {
-		notes = append(notes, "Retries, which this table does not count: "+console.Thousands(f.Requests.Retries)+".")
+		notes = append(notes, "Retries, which this table does not count: "+plain.Thousands(f.Requests.Retries)+".")
 	}
 	if b := p.Budget; b.Minutes != nil {
-		notes = append(notes, fmt.Sprintf("At %s a minute the planned requests take at least %.1f minutes.", console.Plural(b.PerMinute, "request"), *b.Minutes))
+		notes = append(notes, fmt.Sprintf("At %s a minute the planned requests take at least %.1f minutes.", plain.Plural(b.PerMinute, "request"), *b.Minutes))
 	}
 	if b := p.Budget; b.DayShare != nil {
-		notes = append(notes, fmt.Sprintf("They are %.1f %% of the %s a day.", 100**b.DayShare, console.Plural(b.PerDay, "request")))
+		notes = append(notes, fmt.Sprintf("They are %.1f %% of the %s a day.", 100**b.DayShare, plain.Plural(b.PerDay, "request")))
 	}
 	return strings.Join(notes, " ")
 }

@@ -25,6 +25,7 @@ import (
 
 	"github.com/formetl/formetl/cmd/internal/console"
 	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/schemas/plain"
 )
 
 //go:embed page.html style.css
@@ -117,7 +118,7 @@ func (r run) Attempts() string {
 	var list []string
 	for _, name := range names {
 		if of[name] > 0 {
-			list = append(list, console.Thousands(of[name])+" "+name)
+			list = append(list, plain.Thousands(of[name])+" "+name)
 		}
 	}
 	return strings.Join(list, ", ")

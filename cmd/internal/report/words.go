@@ -9,6 +9,7 @@ import (
 
 	"github.com/formetl/formetl/cmd/internal/console"
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/schemas/plain"
 )
 
 // words are the functions with which page.html formats numbers and times.
@@ -16,7 +17,7 @@ var words = template.FuncMap{
 	"n":          thousands,
 	"some":       some,
 	"fromTo":     func(r load.Range) string { return fromTo(r.From.Time, r.To.Time) },
-	"plural":     func(n any, noun string) string { return console.Plural(reflect.ValueOf(n).Int(), noun) },
+	"plural":     func(n any, noun string) string { return plain.Plural(reflect.ValueOf(n).Int(), noun) },
 	"known":      console.Known,
 	"difference": difference,
 	"size":       console.Size,
@@ -29,14 +30,14 @@ var words = template.FuncMap{
 }
 
 // thousands returns an integer of any type with grouped digits.
-func thousands(n any) string { return console.Thousands(reflect.ValueOf(n).Int()) }
+func thousands(n any) string { return plain.Thousands(reflect.ValueOf(n).Int()) }
 
 // some returns a number with grouped digits, and "" for 0: zeros would hide the numbers of a table.
 func some(n int64) string {
 	if n == 0 {
 		return ""
 	}
-	return console.Thousands(n)
+	return plain.Thousands(n)
 }
 
 // difference returns by how much the number done differs from the planned one, as text.
@@ -51,7 +52,7 @@ func difference(planned *int64, done int64) string {
 	case d < 0:
 		sign, d = "−", -d
 	}
-	text := sign + console.Thousands(d)
+	text := sign + plain.Thousands(d)
 	if *planned > 0 {
 		text += fmt.Sprintf(" (%.1f %%)", 100*float64(d)/float64(*planned))
 	}
@@ -98,5 +99,5 @@ func more(all, shown int, what string) string {
 	if all <= shown {
 		return ""
 	}
-	return "and " + console.Plural(all-shown, "more "+what)
+	return "and " + plain.Plural(all-shown, "more "+what)
 }
