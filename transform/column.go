@@ -2,7 +2,6 @@ package transform
 
 import (
 	"math"
-	"sync"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -108,70 +107,3 @@ func (c *column) appendValue(v *value) {
 		b.Append(decimal128.New(v.num, v.low))
 	}
 }
-
-// reserve makes room in the column for a batch of the given size.
-func (c *column) reserve(s size) {
-	c.builder.Reserve(s.rows)
-	if c.list {
-		c.elems.Reserve(s.elements)
-	}
-	if c.texts != nil {
-		c.texts.ReserveData(s.bytes)
-	}
-}
-
-// size returns how much the current batch holds of the column.
-func (c *column) size() (s size) {
-	s.rows = c.builder.Len()
-	if c.list {
-		s.elements = c.elems.Len()
-	}
-	if c.texts != nil {
-		s.bytes = c.texts.DataLen()
-	}
-	return s
-}
-
-// Sizes remembers how large the columns of a form's batches became. Flatteners that share
-// a Sizes reserve so much memory when they begin a batch. It may be used by several
-// goroutines at once. The zero value remembers nothing.
-type Sizes struct {
-	mu sync.Mutex
-	of map[schemas.Source]size
-}
-
-// size is how much one column of a batch holds.
-type size struct {
-	rows     int
-	elements int // number of elements in lists
-	bytes    int // bytes of texts
-}
-
-// reserve makes room in columns whose batch begins, for as much as earlier batches held.
-func (s *Sizes) reserve(columns []*column) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, c := range columns {
-		if last := s.of[c.From]; last.rows > 0 {
-			c.reserve(last)
-		}
-	}
-}
-
-// note remembers the sizes of columns whose batch ends. A smaller batch than before
-// lowers what is remembered only little, because windows differ.
-func (s *Sizes) note(columns []*column) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.of == nil {
-		s.of = make(map[schemas.Source]size, len(columns))
-	}
-	for _, c := range columns {
-		last, now := s.of[c.From], c.size()
-		s.of[c.From] = size{expected(last.rows, now.rows), expected(last.elements, now.elements), expected(last.bytes, now.bytes)}
-	}
-}
-
-// expected returns what to reserve for the next batch, after a batch that needed now where
-// last was reserved.
-func expected(last, now int) int { return max(now+now/8, last-last/8) }

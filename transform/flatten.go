@@ -34,9 +34,6 @@ type Options struct {
 	Headings []page.Heading
 	// Mem allocates the batches; nil is Arrow's default.
 	Mem memory.Allocator
-	// Sizes tells how much memory a batch needs. Give all flatteners of a form the same
-	// one. nil remembers only this Flattener's batches.
-	Sizes *Sizes
 	// BatchRows and BatchBytes bound a batch: it ends with the row that reaches either
 	// bound. BatchBytes bounds the bytes of the values, roughly. 0 means the defaults.
 	BatchRows, BatchBytes int
@@ -74,7 +71,6 @@ type Flattener struct {
 
 	others     page.Others // where the texts stand that people typed beside choices
 	fields     fieldMap
-	labels     int // number of labels that were known beforehand
 	row        row
 	batch      batchSize
 	stats      Stats
@@ -97,9 +93,6 @@ func NewFlattener(s *schemas.Schema, o Options) (*Flattener, error) {
 	if o.Mem == nil {
 		o.Mem = memory.DefaultAllocator
 	}
-	if o.Sizes == nil {
-		o.Sizes = new(Sizes)
-	}
 	if o.BatchRows <= 0 {
 		o.BatchRows = DefaultBatchRows
 	}
@@ -117,7 +110,6 @@ func NewFlattener(s *schemas.Schema, o Options) (*Flattener, error) {
 		row:    row{clock: clock{zone: o.Zone}, cloak: cloak, emptyAsNull: s.Empty == schemas.EmptyAsNull},
 	}
 	f.fields.learn(o.Headings)
-	f.labels = len(f.fields.labels)
 	f.extend(s.Columns)
 	f.others = othersOf(s)
 	for _, c := range s.Columns {
@@ -239,9 +231,6 @@ func (f *Flattener) appendResult(i int) (written bool, err error) {
 	if reject != nil {
 		return false, f.reject(*reject)
 	}
-	if f.batch.rows == 0 {
-		f.o.Sizes.reserve(f.columns)
-	}
 	for k, c := range f.columns {
 		if f.direct(k) {
 			f.batch.bytes += f.row.appendPlain(c, &f.row.gathered[k], cells)
@@ -304,7 +293,6 @@ func (f *Flattener) flush() error {
 	if f.batch.rows == 0 {
 		return nil
 	}
-	f.o.Sizes.note(f.columns)
 	arrays := make([]arrow.Array, len(f.columns))
 	for i, c := range f.columns {
 		arrays[i] = c.builder.NewArray()
@@ -317,25 +305,6 @@ func (f *Flattener) flush() error {
 	f.batch = batchSize{}
 	defer batch.Release()
 	return f.o.Emit(batch)
-}
-
-// Restart makes a flushed Flattener begin anew, as NewFlattener would return it with these
-// Emit and Reject. That costs less than a new Flattener. Restart does nothing and returns
-// false where the Flattener failed, or learned columns or labels that a new one would not
-// know.
-func (f *Flattener) Restart(emit func(arrow.RecordBatch) error, reject func(Reject) error) bool {
-	if f.err != nil || f.batch.rows > 0 || len(f.listed) > len(f.given.Columns) || len(f.fields.labels) > f.labels {
-		return false
-	}
-	f.o.Emit, f.o.Reject = emit, reject
-	f.stats, f.choiceRoom = Stats{}, mostChoiceTexts
-	for _, c := range f.columns {
-		c.seen, c.unread = nil, ""
-	}
-	for i := range f.fields.ignored {
-		f.fields.ignored[i].n = 0
-	}
-	return true
 }
 
 // Columns returns the columns of the next batch: the written columns of the

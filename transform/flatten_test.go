@@ -1,6 +1,7 @@
 package transform
 
 import (
+	"bytes"
 	"errors"
 	"reflect"
 	"slices"
@@ -9,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/formetl/formetl/extract/page"
 	"github.com/formetl/formetl/schemas"
@@ -277,5 +280,46 @@ func TestStatsAdd(t *testing.T) {
 	}
 	if !reflect.DeepEqual(sum, want) || a.Joined["x"] != 1 {
 		t.Errorf("%+v, and a %+v", sum, a)
+	}
+}
+
+// TestPooledMemory: batches in memory that held others before are the same, to the byte.
+func TestPooledMemory(t *testing.T) {
+	p, _ := benchPage(t)
+	written := func(mem memory.Allocator) (all []byte) {
+		t.Helper()
+		var out bytes.Buffer
+		f, err := NewFlattener(schema(t, append(benchSchema(t, true), "none item:none string", "nothing item:nothing list<string>")...), Options{
+			Zone: zone(t, "UTC"), Mem: mem, BatchRows: 77,
+			Emit: func(b arrow.RecordBatch) error {
+				w := ipc.NewWriter(&out, ipc.WithSchema(b.Schema()))
+				return errors.Join(w.Write(b), w.Close())
+			},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Release()
+		if err := errors.Join(f.Append(p), f.Flush()); err != nil {
+			t.Fatal(err)
+		}
+		return out.Bytes()
+	}
+	pool := new(Pool)
+	for size := 1 << 10; size <= 64<<10; size += size / 4 {
+		used := make([][]byte, 0, 8)
+		for range 8 {
+			b := pool.Allocate(size)
+			for i := range b {
+				b[i] = 0xaa
+			}
+			used = append(used, b)
+		}
+		for _, b := range used {
+			pool.Free(b)
+		}
+	}
+	if !bytes.Equal(written(pool), written(memory.NewGoAllocator())) {
+		t.Error("the batches differ")
 	}
 }

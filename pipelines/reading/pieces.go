@@ -5,11 +5,8 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/page"
@@ -94,37 +91,14 @@ func (p *pieces) begin() (err error) {
 	if asked := p.asked.Load(); asked != nil { // the first page of a further piece is under way
 		p.piece.ReadAt = *asked
 	}
-	p.flattener, err = r.newFlattener(p.rows.Add, func(reject transform.Reject) error {
-		p.piece.Rejects = append(p.piece.Rejects, reject)
-		return nil
+	p.flattener, err = transform.NewFlattener(r.Schema, transform.Options{
+		Zone: r.Def.Source.Zone, Naming: r.Def.Names, Headings: r.Headings, Mem: r.Checkpoint.Mem, Emit: p.rows.Add,
+		Reject: func(reject transform.Reject) error {
+			p.piece.Rejects = append(p.piece.Rejects, reject)
+			return nil
+		},
 	})
 	return err
-}
-
-// flatteners holds the sizes that all flatteners of a form share, and the idle flatteners,
-// which no piece uses.
-type flatteners struct {
-	sizes transform.Sizes
-	idle  sync.Pool
-}
-
-// newFlattener returns a flattener for a piece: an idle one, or a new one.
-func (r *Reader) newFlattener(emit func(arrow.RecordBatch) error, onReject func(transform.Reject) error) (*transform.Flattener, error) {
-	if f, ok := r.flatteners.idle.Get().(*transform.Flattener); ok && f.Restart(emit, onReject) {
-		return f, nil
-	}
-	return transform.NewFlattener(r.Schema, transform.Options{
-		Zone: r.Def.Source.Zone, Naming: r.Def.Names, Headings: r.Headings, Mem: r.Checkpoint.Mem, Sizes: &r.flatteners.sizes, Emit: emit, Reject: onReject,
-	})
-}
-
-// drop gives up the piece's flattener: it becomes idle, or is released if it cannot be reused.
-func (p *pieces) drop() {
-	if p.flattener.Restart(nil, nil) {
-		p.r.flatteners.idle.Put(p.flattener)
-	} else {
-		p.flattener.Release()
-	}
 }
 
 // close ends the reading of the stretch. err is the error that ended it early, or nil.
@@ -146,7 +120,7 @@ func (p *pieces) close(ctx context.Context, err error) error {
 			p.r.Log.LogAttrs(ctx, slog.LevelWarn, "the last results that were read could not be kept in the checkpoint", slog.String("error", lost.Error()))
 		}
 	}
-	p.drop()
+	p.flattener.Release()
 	return err
 }
 
@@ -286,7 +260,7 @@ func (r *Reader) keepHead(ctx context.Context, st *stretch) error {
 	if err != nil {
 		return err
 	}
-	defer p.drop()
+	defer p.flattener.Release()
 	for _, page := range st.head {
 		if err := p.page(page); err != nil {
 			return err
@@ -309,7 +283,7 @@ func (p *pieces) cut(ctx context.Context) error {
 	if err := p.end(ctx, p.last); err != nil {
 		return err
 	}
-	p.drop()
+	p.flattener.Release()
 	return p.begin()
 }
 

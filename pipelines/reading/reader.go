@@ -33,8 +33,7 @@ type Reader struct {
 	// expected, which may be extract.Unknown.
 	Watch func(read, expected int64)
 
-	flatteners flatteners
-	overlaps   sync.Map // what Overlap found, by the beginning of a window
+	overlaps sync.Map // what Overlap found, by the beginning of a window
 
 	told     atomic.Bool  // set once a count agreed with what was read, see CountAgreed
 	reads    atomic.Int64 // windows read so far, from which Window.Number is taken
