@@ -3,7 +3,6 @@ package transform
 import (
 	"math/bits"
 	"sync"
-	"time"
 )
 
 const (
@@ -14,24 +13,17 @@ const (
 	// reads eight windows at once take about as much. What is kept counts as live, so
 	// more would also let the heap grow further before it is collected.
 	mostKept = 4 << 20
-	// idle is how long a Pool keeps memory that nobody asks for, at least.
-	idle = 5 * time.Second
 )
 
-// Pool allocates the memory of record batches. Memory that is freed serves
-// later batches, up to a bound. A Pool that is idle for a few seconds keeps
-// nothing. It may be used by several goroutines at once. The zero value is empty.
+// Pool allocates the memory of record batches. Memory that is freed serves later batches, up to
+// a bound. It may be used by several goroutines at once. The zero value is empty.
 //
 // Unlike Go's memory, freed memory changes: no value of a batch may be used
 // after the batch was released.
 type Pool struct {
-	mu            sync.Mutex
-	free          [classes][][]byte // freed memory by class, each slice as long as its class is large
-	kept          int               // how many bytes free holds
-	takes         int               // how often memory was asked for
-	last          [classes]int      // for each class, takes when its memory was last asked for
-	usedSinceLook bool              // memory was asked for since the last call of look
-	watched       bool              // a timer will call look
+	mu   sync.Mutex
+	free [classes][][]byte // freed memory by class, each slice as long as its class is large
+	kept int               // how many bytes free holds
 }
 
 // classes is the number of sizes of pooled memory. Between a power of two and
@@ -73,9 +65,6 @@ func (p *Pool) Allocate(size int) []byte {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.usedSinceLook = true
-	p.takes++
-	p.last[at] = p.takes
 	last := len(p.free[at]) - 1
 	if last < 0 {
 		return make([]byte, size, room)
@@ -88,7 +77,8 @@ func (p *Pool) Allocate(size int) []byte {
 	return b
 }
 
-// Free takes memory back that Allocate or Reallocate gave.
+// Free takes memory back that Allocate or Reallocate gave. A Pool that is full gives up all that
+// it keeps, because a run that has read its windows needs other sizes than before.
 func (p *Pool) Free(b []byte) {
 	at, room, ok := class(cap(b))
 	if !ok || room != cap(b) {
@@ -96,46 +86,9 @@ func (p *Pool) Free(b []byte) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for p.kept+room > mostKept {
-		if !p.evict(at) {
-			return
-		}
+	if p.kept+room > mostKept {
+		p.free, p.kept = [classes][][]byte{}, 0
 	}
 	p.free[at] = append(p.free[at], b[:room])
 	p.kept += room
-	if !p.watched {
-		p.watched = true
-		time.AfterFunc(idle, p.look)
-	}
-}
-
-// evict gives up memory of the class that was asked for least recently, if that was longer ago
-// than for the class at. A run that has read its windows needs other sizes than before.
-func (p *Pool) evict(at int) bool {
-	oldest := at
-	for i, list := range p.free {
-		if len(list) > 0 && p.last[i] < p.last[oldest] {
-			oldest = i
-		}
-	}
-	if oldest == at {
-		return false
-	}
-	end := len(p.free[oldest]) - 1
-	p.kept -= len(p.free[oldest][end])
-	p.free[oldest][end] = nil
-	p.free[oldest] = p.free[oldest][:end]
-	return true
-}
-
-// look empties the pool if nobody asked for memory since the last look.
-func (p *Pool) look() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.usedSinceLook {
-		p.usedSinceLook = false
-		time.AfterFunc(idle, p.look)
-		return
-	}
-	p.free, p.kept, p.watched = [classes][][]byte{}, 0, false
 }
