@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -19,8 +20,8 @@ const (
 	Temporary        LeftoverKind = "temporary file"
 	OrphanedIDs      LeftoverKind = "id set"       // an id set that no part of the dataset has
 	OrphanedLetters  LeftoverKind = "dead letters" // dead letters that no part of the dataset has
-	// UnlistedPart is an object that is named like a part but is in no manifest. It is kept
-	// unless CleanOptions.Unlisted is set.
+	// UnlistedPart is an object that readers may take for a part but that is in no manifest. It
+	// is kept unless CleanOptions.Unlisted is set.
 	UnlistedPart LeftoverKind = "unlisted part"
 )
 
@@ -208,13 +209,17 @@ func ofScope(name, scope string) bool {
 	if scope != "" {
 		return name == scope
 	}
-	return strayKind(name) == UnlistedPart
+	_, err := ParsePartName(name)
+	return err == nil
 }
 
-// strayKind tells what an object of a dataset is if nothing needs it, by a name that PartName,
-// IDsName or RejectsName returns. It is "" for any other name.
+// dataName matches what readers that find parts by a glob read, such as a copy of a part.
+var dataName = regexp.MustCompile(`^(dt=[^/]+/[^/._]|part-)[^/]*\.(csv|tsv|ndjson|parquet|arrow)(\.(gz|zst))?$`)
+
+// strayKind tells what an object of a dataset is if nothing needs it, by its name: that of a
+// part or of other data, or one that IDsName or RejectsName returns. It is "" for any other name.
 func strayKind(name string) LeftoverKind {
-	if _, err := ParsePartName(name); err == nil {
+	if _, err := ParsePartName(name); err == nil || dataName.MatchString(name) {
 		return UnlistedPart
 	}
 	folder, file, _ := strings.Cut(name, "/")

@@ -168,6 +168,8 @@ func (p *place) lookBack(ctx context.Context) (err error) {
 	p.manifest, p.base, err = ManifestAt(ctx, p.dest, p.Manifest, p.out)
 	if _, damaged := errors.AsType[*load.ManifestError](err); damaged && p.job.Full {
 		return nil // a full run replaces the damaged manifest
+	} else if damaged && p.job.Def.File != "" {
+		return &definition.Fault{Text: err.Error(), Cure: "restore the manifest, or replace the output with `" + p.job.Def.Command("run", "--full") + "`", Err: err}
 	}
 	return err
 }

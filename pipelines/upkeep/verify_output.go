@@ -27,7 +27,7 @@ func check(ctx context.Context, dest load.Destination, path, file string) (*Veri
 	o := &Verified{Path: path, Problems: []Problem{}, Notes: []string{}, single: file != ""}
 	m, version, err := load.ReadManifest(ctx, dest, name)
 	if damaged, is := errors.AsType[*load.ManifestError](err); is {
-		o.about(byHand, "%v", damaged) // its text says what to do, and no run can do that
+		o.about(byFullRun, "%v", damaged)
 		return o, nil
 	}
 	if errors.Is(err, load.ErrNotExist) {
@@ -135,9 +135,17 @@ func (o *Verified) part(ctx context.Context, dest load.Destination, p load.Part)
 	return ids, err
 }
 
-// committed checks that no commit is half done at the output, and that _SUCCESS names the run that
-// the manifest names. file is the name of a single file, "" for a dataset.
+// committed checks that no commit is half done at the output, that nothing lies there that the
+// manifest does not list, and that _SUCCESS names the run that the manifest names. file is the name of a single file, "" for a dataset.
 func (o *Verified) committed(ctx context.Context, dest load.Destination, file string) error {
+	var there load.Inventory
+	var err error
+	if !o.single { // listed before Pending is asked: what a commit writes meanwhile is not unlisted
+		there, err = load.TakeInventory(ctx, dest, o.Manifest)
+	}
+	if err != nil {
+		return err
+	}
 	run, err := load.Pending(ctx, dest, file)
 	if err != nil {
 		return err
@@ -148,6 +156,9 @@ func (o *Verified) committed(ctx context.Context, dest load.Destination, file st
 	}
 	if o.single {
 		return nil
+	}
+	for _, extra := range there.Unlisted {
+		o.Problems, o.unlisted = append(o.Problems, Problem{Kind: "unlisted", Part: extra.Name, Text: "no manifest lists it, but readers may take it for a part"}), true
 	}
 	mark, _, err := dest.Get(ctx, load.SuccessName)
 	if errors.Is(err, load.ErrNotExist) {

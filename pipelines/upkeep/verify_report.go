@@ -16,7 +16,7 @@ import (
 type remedy int
 
 const (
-	byHand    remedy = iota // no run mends the problem; its text says what to do
+	byNoRun   remedy = iota // no run has to mend anything
 	byAnyRun                // any run mends the problem, whatever its range
 	byReading               // a run mends the problem that reads the part's window again
 	byFullRun               // a run mends the problem that replaces the whole dataset
@@ -25,8 +25,8 @@ const (
 // Problem is one thing at an output that is not as its manifest says.
 type Problem struct {
 	// Kind is what the problem is about: a part (missing, length, sha256), the set of the part's
-	// ids (ids), its dead letters (letters), results that are in other parts too (twice), the
-	// manifest or _SUCCESS (manifest), or the number of results that the service counts (count).
+	// ids (ids), its dead letters (letters), results that are in other parts too (twice), a file
+	// that no manifest lists (unlisted), the manifest or _SUCCESS (manifest), or the number of results that the service counts (count).
 	Kind  string     `json:"kind"`
 	Part  string     `json:"part,omitempty"` // the part's path within the dataset, or the file's name
 	Range load.Range `json:"range"`          // the part's window of time; null is no bound
@@ -50,13 +50,13 @@ type Verified struct {
 	Covers  load.Range `json:"range"`
 	Undated bool       `json:"undated"`
 	Sound   bool       `json:"sound"` // the output has no problems
-	// Commands has the command line that mends what is damaged. It is empty if only the texts of
-	// the problems say what to do.
+	// Commands are the command lines that mend what is damaged, in order.
 	Commands []string `json:"commands,omitempty"`
 
 	Manifest *load.Manifest `json:"-"`
 	single   bool           // the output is a single file, not a dataset
 	nothing  bool           // neither a manifest nor a part lies at the output
+	unlisted bool           // a part lies there that the manifest does not list
 	mend     remedy         // what mends all problems together: the greatest remedy among them
 	damaged  []load.Part    // parts with problems, whose windows have to be read again
 	mu       sync.Mutex     // guards Rows, Problems, damaged and mend: parts are checked at once
@@ -84,14 +84,17 @@ func (o *Verified) finish(def *definition.Definition) {
 		return cmp.Or(a.Range.From.Compare(b.Range.From.Time), cmp.Compare(a.Part, b.Part))
 	})
 	o.Sound = len(o.Problems) == 0
+	if o.unlisted { // a run does not write beside it
+		o.Commands = []string{def.Command("clean", "--unlisted")}
+	}
 	switch {
-	case o.mend == byHand:
-	case o.mend == byAnyRun || o.single: // every run writes a single file anew
-		o.Commands = []string{def.Command("run")}
+	case o.mend == byNoRun:
 	case o.mend == byFullRun:
-		o.Commands = []string{def.Command("run", full)}
+		o.Commands = append(o.Commands, def.Command("run", full))
+	case o.mend == byAnyRun || o.single: // every run writes a single file anew
+		o.Commands = append(o.Commands, def.Command("run"))
 	default:
-		o.Commands = []string{def.Command("run", readAgain(def, o.damaged))}
+		o.Commands = append(o.Commands, def.Command("run", readAgain(def, o.damaged)))
 	}
 }
 
@@ -126,20 +129,18 @@ func readAgain(def *definition.Definition, damaged []load.Part) string {
 
 // Damaged returns a *definition.Fault of exit code 65 if one of the outputs has problems, else nil.
 func Damaged(outputs []*Verified) error {
-	problems, commands := 0, 0
+	problems, what := 0, "the service has other results than at the last run"
 	for _, v := range outputs {
 		problems += len(v.Problems)
-		commands += len(v.Commands)
+		if slices.ContainsFunc(v.Problems, func(p Problem) bool { return p.Kind != "count" }) {
+			what = "the outputs differ from their manifests"
+		}
 	}
-	f := &definition.Fault{
-		Code: 65, Text: fmt.Sprintf("the outputs differ from their manifests: %s, %s checked", plain.Plural(problems, "problem"), plain.Plural(len(outputs), "output")),
-		Cure: "do what the problems and notes say; then run the same command again",
-	}
-	switch {
-	case problems == 0:
+	if problems == 0 {
 		return nil
-	case commands > 0:
-		f.Cure = "run the commands that are under the problems; then run the same command again"
 	}
-	return f
+	return &definition.Fault{
+		Code: 65, Text: fmt.Sprintf("%s: %s, %s checked", what, plain.Plural(problems, "problem"), plain.Plural(len(outputs), "output")),
+		Cure: "run the commands that are under the problems; then run the same command again",
+	}
 }

@@ -98,7 +98,7 @@ func (p *damagedSet) first() *load.Part { return &p.commit.Manifest.Parts[0] }
 // TestCheck: each kind of damage is found in the part that has it, and the run that mends it
 // is named.
 func TestCheck(t *testing.T) {
-	const again, anyRun, everything = "--from 2026-01-01T00:00:00 --to 2026-01-02T00:00:00", "", full
+	const again, anyRun, everything, unlisted = "--from 2026-01-01T00:00:00 --to 2026-01-02T00:00:00", "", full, "--unlisted"
 	for _, c := range []struct {
 		name   string
 		damage func(p *damagedSet)
@@ -149,10 +149,10 @@ func TestCheck(t *testing.T) {
 				p.remove(part.Path)
 			}
 		}, "manifest", []string{anyRun}},
-		{"the manifest is damaged", func(p *damagedSet) { p.put(load.ManifestName, "{") }, "manifest", nil},
+		{"the manifest is damaged", func(p *damagedSet) { p.put(load.ManifestName, "{") }, "manifest", []string{everything}},
 		{"the rows of the parts are not those of the manifest", func(p *damagedSet) {
 			p.manifest(func(m *load.Manifest) { m.Rows++ })
-		}, "manifest", nil},
+		}, "manifest", []string{everything}},
 		{"a commit was recorded and not finished", func(p *damagedSet) {
 			_, version, err := p.Get(p.Context(), load.ManifestName)
 			p.must(err)
@@ -161,9 +161,13 @@ func TestCheck(t *testing.T) {
 			_, err = next.Record(p.Context(), p.Destination)
 			p.must(err)
 		}, "manifest", []string{anyRun}},
-		{"an object that no manifest lists", func(p *damagedSet) {
-			p.put(strings.Replace(p.first().Path, ".csv", ".parquet", 1), "x") // a run says so, and ends with 73
-		}, "", nil},
+		{"a part was copied", func(p *damagedSet) {
+			p.put(strings.Replace(p.first().Path, ".csv", " (copy).csv", 1), "x")
+		}, "unlisted", []string{unlisted}},
+		{"a part was renamed", func(p *damagedSet) {
+			p.put(strings.Replace(p.first().Path, ".csv", ".parquet", 1), "x")
+			p.remove(p.first().Path)
+		}, "unlisted missing", []string{unlisted, again}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := newDamagedSet(t, 10)
@@ -177,7 +181,11 @@ func TestCheck(t *testing.T) {
 			}
 			runs := make([]string, 0, len(c.runs))
 			for _, flags := range c.runs {
-				runs = append(runs, strings.TrimSuffix("formetl run DEFINITION "+flags, " "))
+				command := "run"
+				if flags == unlisted {
+					command = "clean"
+				}
+				runs = append(runs, strings.TrimSuffix("formetl "+command+" DEFINITION "+flags, " "))
 			}
 			if got := strings.Join(kinds, " "); got != c.kinds || !slices.Equal(o.Commands, runs) || o.Sound != (c.kinds == "") {
 				t.Errorf("it finds %q, and is mended by %q: %+v", got, o.Commands, o.Problems)
@@ -229,9 +237,13 @@ func TestCheckWhileCommitting(t *testing.T) {
 
 // TestDamaged: the error counts the problems of all outputs, and sends to the commands.
 func TestDamaged(t *testing.T) {
-	sound, hurt := &Verified{}, &Verified{Problems: make([]Problem, 2), Commands: []string{"run"}}
+	sound, hurt := &Verified{}, &Verified{Problems: make([]Problem, 2)}
 	fault, _ := errors.AsType[*definition.Fault](Damaged([]*Verified{hurt, hurt, sound}))
-	if fault == nil || !strings.Contains(fault.Text, "4 problems, 3 outputs checked") || !strings.Contains(fault.Cure, "under the problems") {
+	if fault == nil || fault.Text != "the outputs differ from their manifests: 4 problems, 3 outputs checked" {
+		t.Errorf("%+v", fault)
+	}
+	hurt.Problems[0].Kind, hurt.Problems[1].Kind = "count", "count"
+	if fault, _ = errors.AsType[*definition.Fault](Damaged([]*Verified{hurt})); fault == nil || fault.Text != "the service has other results than at the last run: 2 problems, 1 output checked" {
 		t.Errorf("%+v", fault)
 	}
 }

@@ -162,10 +162,12 @@ func TestVerify(t *testing.T) {
 	w.remove(t, load.ManifestName)
 	w.fixed("manifest")
 	w.put(t, load.ManifestName, []byte("{"))
-	code, stdout, stderr := w.do("verify", w.file)
-	if code != console.ExitData || !strings.Contains(stdout, "1 problem") || strings.Contains(stdout, "to fix it") || !strings.Contains(stderr, "hint: do what the problems and notes say; then") {
-		t.Errorf("a damaged manifest ends with %d: %s%s", code, stdout, stderr)
+	if code, _, stderr := w.do("run", w.file); code != console.ExitCantCreate || !strings.Contains(stderr, "replace the output with `formetl run "+w.file+" --full`") {
+		t.Errorf("a run beside a damaged manifest ends with %d: %s", code, stderr)
 	}
+	w.fixed("manifest")
+	w.put(t, "dt=2026-01-01/copy.ndjson", nil)
+	w.fixed("unlisted")
 }
 
 // TestProposalsRepeatFlags: the commands that verify, state show and a run propose mean the
