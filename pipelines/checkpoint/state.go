@@ -63,9 +63,6 @@ func (e *UnreachedError) Error() string { return e.Err.Error() }
 // Unwrap returns the cause.
 func (e *UnreachedError) Unwrap() error { return e.Err }
 
-// ExitCode returns 74: the folder or bucket of the state does not answer.
-func (e *UnreachedError) ExitCode() int { return 74 }
-
 // Fail wraps an error of the state in a *StateError. It leaves alone the errors for a missing
 // object, a lost race and a lease that another run holds, which are part of how the state is
 // used.

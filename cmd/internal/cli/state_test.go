@@ -203,7 +203,7 @@ checkpoint       form form1  run run3                 1 window dropped
 	}
 }
 
-// TestStateUnreached: a state that cannot be reached ends a run with 74 before the service is asked.
+// TestStateUnreached: a state that cannot be reached ends a run with 75 before the service is asked.
 func TestStateUnreached(t *testing.T) {
 	service, server := newService(testKey, largeForm("form1", 3))
 	defer server.Close()
@@ -217,7 +217,7 @@ load: [{path: "out/{form}.csv"}]
 `, server.URL))
 	p := command(t, dir, testKey, "run", file)
 	p.Env = append(p.Env, "AWS_ACCESS_KEY_ID=a", "AWS_SECRET_ACCESS_KEY=b", "AWS_MAX_ATTEMPTS=1", "AWS_EC2_METADATA_DISABLED=true")
-	if code := p.code(t, p.Run()); code != console.ExitIO || len(service.Log()) > 0 || !strings.Contains(p.stderr.String(), "the state in s3://bucket/state/") {
+	if code := p.code(t, p.Run()); code != console.ExitTemporary || len(service.Log()) > 0 || !strings.Contains(p.stderr.String(), "the state in s3://bucket/state/") {
 		t.Errorf("it ends with %d after %d requests:\n%s", code, len(service.Log()), &p.stderr)
 	}
 }

@@ -19,7 +19,6 @@ import (
 	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
-	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/output"
 )
@@ -193,14 +192,12 @@ func failure(own context.Context, err error) error {
 		return own.Err()
 	}
 	code := console.ExitCode(err)
-	_, atStart := errors.AsType[*checkpoint.UnreachedError](err)
-	away := errors.Is(err, load.ErrAway)
 	text := err.Error()
 	if len(text) > mostText {
 		text = strings.ToValidUTF8(text[:mostText], "") + " …"
 	}
 	return temporal.NewApplicationErrorWithOptions(text, typePrefix+strconv.Itoa(code), temporal.ApplicationErrorOptions{
-		NonRetryable: !passes(code) && (!atStart || !away), NextRetryDelay: pauseAfter(err),
+		NonRetryable: !passes(code), NextRetryDelay: pauseAfter(err),
 	})
 }
 
