@@ -45,6 +45,9 @@ func newClient(ctx context.Context, def *definition.Definition, api definition.A
 		BackoffMin: o.Client.BackoffMin, BackoffMax: o.Client.BackoffMax, Patience: cmp.Or(o.Client.Patience, s.Requests.Patience),
 		Logger: o.Logger, Contact: o.Client.Contact, Transport: o.Client.Transport, UserAgent: o.Client.UserAgent,
 	}
+	if def.File != "" {
+		cfg.ListForms = def.Command("forms")
+	}
 	if api == definition.APIv2 {
 		cfg.Unsure = s.API == definition.APIAuto
 		return v2.NewClient(cfg, s.Zone)

@@ -61,6 +61,7 @@ type Config struct {
 	Contact   func(Contact)     // called with news of requests, from several goroutines; may be nil
 	Transport http.RoundTripper // nil means a keep-alive transport of the sender's own
 	UserAgent string
+	ListForms string // command that lists the account's forms, for hints; "" is formetl forms
 }
 
 // Contact is news of a request: it is sent, or answered, or will be tried again.
@@ -438,6 +439,7 @@ func (s *Sender) interpret(call Call, h Header, err error) error {
 	}
 	if refused, ok := errors.AsType[*ServiceError](err); ok {
 		refused.complete(h, call, s.cfg.Key)
+		refused.ListForms = s.cfg.ListForms
 		return refused
 	}
 	if h.Status >= http.StatusInternalServerError || h.Status == http.StatusTooManyRequests {

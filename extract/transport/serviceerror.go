@@ -32,6 +32,7 @@ type ServiceError struct {
 	Sent       string        // the parameters of the request, with the API key redacted
 	Asked      string        // what the caller asked for, such as a view; "" for nothing in particular
 	KeyFrom    string        // what the API key was read from, "" if unknown
+	ListForms  string        // as in Config
 	// ByStatus is set if the service sends no error codes (API v2). Then Code is the code of API v1
 	// with the meaning of the HTTP status.
 	ByStatus bool
@@ -71,7 +72,7 @@ var codes = map[int]struct {
 	CodeBusy:         {"system too busy", 0, ClassBusy, ""},
 	CodeInvalidKey:   {"invalid API key", 77, ClassFinal, "copy the API key from the form's API page again"},
 	CodeInvalidUser:  {"invalid user", 66, ClassFinal, "check the account: it is the first part of the address of a form"},
-	CodeInvalidForm:  {"invalid form", 66, ClassFinal, "check the form's directory; `formetl forms` lists all forms"},
+	CodeInvalidForm:  {"invalid form", 66, ClassFinal, ""},
 	CodeInvalidID:    {"invalid result ID", 0, ClassFinal, ""},
 }
 
@@ -88,8 +89,11 @@ func (e *ServiceError) ExitCode() int {
 
 // Hint says what to check after the service refused the request, "" if nothing is known.
 func (e *ServiceError) Hint() string {
-	if e.Code == CodeInvalidValue && e.Asked != "" {
+	switch {
+	case e.Code == CodeInvalidValue && e.Asked != "":
 		return "check what was requested, which is the likely cause: " + e.Asked
+	case e.Code == CodeInvalidForm:
+		return "check the form's name; `" + cmp.Or(e.ListForms, "formetl forms") + "` lists all forms"
 	}
 	return codes[e.Code].hint
 }

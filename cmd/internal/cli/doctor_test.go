@@ -141,7 +141,7 @@ func serviceFaults() []fault {
 		{"wrong key", func(p *patient) { p.key = "wrong" }, "key", "", upkeep.Failed, console.ExitNoPermission, "API page"},
 		{"no key", func(p *patient) { p.key = "" }, "key", "", upkeep.Failed, console.ExitConfig, "set the variable"},
 		{"unknown account", func(p *patient) { p.edit("account: acme", "account: acmee") }, "account", "acmee", upkeep.Failed, console.ExitNoInput, "check the account"},
-		{"unknown form", func(p *patient) { p.edit("[form1]", "[form1, from1]") }, "forms", "from1", upkeep.Failed, console.ExitNoInput, "check the form's directory"},
+		{"unknown form", func(p *patient) { p.edit("[form1]", "[form1, from1]") }, "forms", "from1", upkeep.Failed, console.ExitNoInput, "check the form's name; `formetl forms "},
 		{"no form matches", func(p *patient) { p.edit("[form1]", `["survey-*"]`) }, "forms", "", upkeep.Failed, console.ExitNoInput, "formetl forms"},
 		{"no service", func(p *patient) { p.edit(p.url, "http://127.0.0.1:1") }, "service", "", upkeep.Failed, console.ExitTemporary, "whether the service is up"},
 		{"another web site", func(p *patient) { p.edit(p.url, newCrooked(p.T)+"/html") }, "service", "", upkeep.Failed, console.ExitConfig, "the service's own address"},

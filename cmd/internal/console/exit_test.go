@@ -206,7 +206,7 @@ func TestHint(t *testing.T) {
 	}{
 		{service(transport.CodeInvalidKey, 401), "run", "", "copy the API key from the form's API page again"},
 		{service(transport.CodeInvalidUser, 404), "run", "", "check the account: it is the first part of the address of a form"},
-		{service(transport.CodeInvalidForm, 404), "run", "", "check the form's directory; `formetl forms` lists all forms"},
+		{service(transport.CodeInvalidForm, 404), "run", "", "check the form's name; `formetl forms` lists all forms"},
 		{service(transport.CodeBusy, 503), "run", "", "run the same command again later"},
 		{&transport.OutageError{Last: &transport.NetworkError{}}, "run", "", "run the same command again later"},
 		{
