@@ -230,7 +230,7 @@ var ErrDamaged error = damagedError{}
 type damagedError struct{}
 
 // Error says that the object does not hold what was written.
-func (damagedError) Error() string { return "it is missing or damaged" }
+func (damagedError) Error() string { return "it does not hold what was written" }
 
 // Temporary returns true: another run reads again what is damaged.
 func (damagedError) Temporary() bool { return true }

@@ -30,8 +30,8 @@ type Unfinished struct {
 }
 
 // FindUnfinished returns the checkpoints of forms that runs left, oldest first, also those for other
-// outputs than the definition has now. It skips those that a run holds or that cannot be taken
-// over. It changes nothing.
+// outputs than the definition has now. Of one whose header is damaged, the run is "unknown", and
+// the next run removes it. It skips those that a run holds. It changes nothing.
 func FindUnfinished(ctx context.Context, s State, pipeline string, forms ...string) (left []Unfinished, err error) {
 	var all []folder
 	for _, form := range forms {
@@ -39,7 +39,10 @@ func FindUnfinished(ctx context.Context, s State, pipeline string, forms ...stri
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, found...)
+		for _, f := range found {
+			f.form = form
+			all = append(all, f)
+		}
 	}
 	if len(all) == 0 {
 		return nil, nil
@@ -57,10 +60,13 @@ func FindUnfinished(ctx context.Context, s State, pipeline string, forms ...stri
 		if _, unreadable := errors.AsType[*StateError](err); unreadable {
 			return nil, err
 		}
-		if err != nil || found == nil {
-			continue // nobody takes it over
+		if found == nil || errors.Is(err, ErrNoHeader) {
+			continue // there is nothing, or Sweep removes it
 		}
 		l := Unfinished{Header: found.Header, c: c}
+		if err != nil {
+			l.Header, l.Bytes = Header{RunID: "unknown", Form: f.form, OpenedAt: f.changed}, f.bytes
+		}
 		for _, chain := range chains(found.all) {
 			if chain.Ended() {
 				l.Windows++
@@ -128,6 +134,8 @@ type folder struct {
 	name      string
 	hasHeader bool      // the checkpoint has a header, so it can be taken over
 	changed   time.Time // when the last of its objects was written
+	bytes     int64
+	form      string // set by FindUnfinished
 }
 
 // find lists the checkpoints whose objects' names begin with a prefix.
@@ -146,6 +154,7 @@ func find(ctx context.Context, s State, prefix string) (all []folder, err error)
 		}
 		f := &all[len(all)-1]
 		f.hasHeader = f.hasHeader || object == headerName
+		f.bytes += o.Bytes
 		if o.Changed.After(f.changed) {
 			f.changed = o.Changed
 		}
