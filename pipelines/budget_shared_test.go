@@ -1,12 +1,15 @@
 package pipelines
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -91,8 +94,11 @@ func TestBudgetSurvivesClockAndGarbage(t *testing.T) {
 	if err := os.WriteFile(file, []byte("{not json"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := newBudget(def, stateAt(state), time.Now, nil).Reserve(t.Context()); err != nil {
-		t.Errorf("with a damaged file: %v", err)
+	var log bytes.Buffer
+	at := stateAt(state)
+	at.Log = slog.New(slog.NewTextHandler(&log, nil))
+	if err := newBudget(def, at, time.Now, nil).Reserve(t.Context()); err != nil || strings.Count(log.String(), "level=WARN") != 1 || !strings.Contains(log.String(), file) {
+		t.Errorf("with a damaged file: %v, %s", err, &log)
 	}
 	if newBudget(budgeted(state, 0, 0), stateAt(state), time.Now, nil) != nil {
 		t.Error("a definition without budgets has one")

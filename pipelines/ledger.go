@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"slices"
 	"strings"
 	"time"
@@ -44,7 +45,9 @@ func (l ledger) read(ctx context.Context) (r record, version string, err error) 
 		return record{}, "", err
 	}
 	if json.Unmarshal(data, &r) != nil {
-		r = record{}
+		if r = (record{}); l.state.Log != nil {
+			l.state.Log.LogAttrs(ctx, slog.LevelWarn, "the record of sent requests is damaged; those of the last 24 hours are not known any more", slog.String("path", l.state.PathOf(l.name)))
+		}
 	}
 	return r, version, nil
 }

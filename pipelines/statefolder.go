@@ -17,6 +17,7 @@ func OpenState(ctx context.Context, def *definition.Definition, o Options) (chec
 	}
 	dest, err := o.BuiltIn.State(ctx, def.State, def.StateS3)
 	s := checkpoint.NewState(dest, def.State)
+	s.Log = o.Logger
 	return s, s.Fail(err)
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"path/filepath"
 	"strings"
 	"time"
@@ -15,7 +16,8 @@ import (
 // several hosts share.
 type State struct {
 	load.Destination
-	Place string // the folder's absolute path or the bucket's address, for people
+	Place string       // the folder's absolute path or the bucket's address, for people
+	Log   *slog.Logger // may be nil
 }
 
 // NewState returns the state that a destination keeps. place is the folder's absolute path or
