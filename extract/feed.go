@@ -214,7 +214,7 @@ func feedPage(ctx context.Context, s Service, form string, q ResultsQuery) (rows
 		return nil, false, &FeedError{Problem: "the service refuses fs_sort=" + q.Sort}
 	}
 	if err != nil {
-		return nil, false, fmt.Errorf("ask for the latest changes: %w", err)
+		return nil, false, err
 	}
 	defer p.Release()
 	rows = ChangesOf(p)

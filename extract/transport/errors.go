@@ -26,7 +26,7 @@ func (e *RequestError) Error() string {
 		on += " (" + e.Asked + ")"
 	}
 	times := ""
-	if e.Attempts > 1 {
+	if _, away := errors.AsType[*OutageError](e.Err); e.Attempts > 1 && !away { // an outage counts the attempts of all requests
 		times = fmt.Sprintf(" after %d attempts", e.Attempts)
 	}
 	return fmt.Sprintf("%s%s failed%s: %v", e.Transaction, on, times, e.Err)

@@ -150,7 +150,7 @@ func TestOutageEnds(t *testing.T) {
 					t.Errorf("a request ended after %s", took)
 				}
 				if e.Attempts < transport.OpensAfter || e.Since.Sub(start) > time.Second || !transport.Temporary(err) ||
-					!strings.Contains(err.Error(), e.Since.Format(time.RFC3339)) || !strings.Contains(err.Error(), "has not answered since") {
+					!strings.Contains(err.Error(), e.Since.Format(time.RFC3339)) || !strings.Contains(err.Error(), " failed: the service has not answered since") {
 					t.Errorf("%+v: %v", e, err)
 				}
 			})

@@ -203,10 +203,7 @@ func (e *encoder) flush() error {
 	}
 	_, err := e.w.Write(e.out)
 	e.out = e.out[:0]
-	if err != nil {
-		return fmt.Errorf("csv: write: %w", err)
-	}
-	return nil
+	return err
 }
 
 // field returns an appender for the values of arr. f says how to write a list.

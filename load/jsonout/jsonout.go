@@ -16,7 +16,6 @@ package jsonout
 
 import (
 	"cmp"
-	"fmt"
 	"io"
 	"time"
 
@@ -32,19 +31,19 @@ const flushAt = 64 << 10
 // NDJSON describes the format with one JSON object on each line: its name, its
 // file extension and its encoder.
 func NDJSON() load.Format {
-	return load.Format{Name: "ndjson", Extension: ".ndjson", Text: true, New: opener("ndjson", false)}
+	return load.Format{Name: "ndjson", Extension: ".ndjson", Text: true, New: opener(false)}
 }
 
 // JSON describes the format with one JSON array in each file. Each object is on
 // a line of its own. A file without rows is [].
 func JSON() load.Format {
-	return load.Format{Name: "json", Extension: ".json", Text: true, FileOnly: true, New: opener("json", true)}
+	return load.Format{Name: "json", Extension: ".json", Text: true, FileOnly: true, New: opener(true)}
 }
 
-// opener returns the function New of the format name. If array is set, a file is one array.
-func opener(name string, array bool) func(io.Writer, *arrow.Schema, load.EncodeOptions) (load.Encoder, error) {
+// opener returns the function New of a format. If array is set, a file is one array.
+func opener(array bool) func(io.Writer, *arrow.Schema, load.EncodeOptions) (load.Encoder, error) {
 	return func(w io.Writer, schema *arrow.Schema, o load.EncodeOptions) (load.Encoder, error) {
-		e := &encoder{w: w, name: name, zone: cmp.Or(o.Zone, time.UTC), array: array}
+		e := &encoder{w: w, zone: cmp.Or(o.Zone, time.UTC), array: array}
 		for i, f := range schema.Fields() {
 			key := []byte{','}
 			if i == 0 {
@@ -58,7 +57,6 @@ func opener(name string, array bool) func(io.Writer, *arrow.Schema, load.EncodeO
 
 type encoder struct {
 	w     io.Writer
-	name  string // the format's name, for error messages
 	zone  *time.Location
 	array bool
 	keys  [][]byte // what precedes each value: `{"first":`, `,"second":`, …
@@ -126,8 +124,5 @@ func (e *encoder) flush() error {
 	}
 	_, err := e.w.Write(e.out)
 	e.out = e.out[:0]
-	if err != nil {
-		return fmt.Errorf("%s: write: %w", e.name, err)
-	}
-	return nil
+	return err
 }

@@ -67,7 +67,7 @@ func (u *upload) Write(p []byte) (int, error) {
 	}
 	n, err := u.buffer.Write(p)
 	u.bytes += int64(n)
-	return n, fail("write", u.d.path(u.staged), err)
+	return n, fail("write", u.d.path(u.name), err)
 }
 
 // Prepare writes what is buffered to the staged file, syncs and closes the file, checks its
@@ -81,7 +81,7 @@ func (u *upload) Prepare(ctx context.Context) (load.Prepared, error) {
 	}
 	if err := u.finish(); err != nil {
 		_ = u.Abort() // the error of writing is returned, not that of Abort
-		return load.Prepared{}, fail("write", u.d.path(u.staged), err)
+		return load.Prepared{}, fail("write", u.d.path(u.name), err)
 	}
 	u.ended = true
 	if err := u.root.Close(); err != nil {

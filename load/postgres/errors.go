@@ -33,7 +33,7 @@ func states() map[string]failure {
 		"42501": {load.ErrFailed, "the role is not allowed to do this", rights},
 		"25006": {load.ErrFailed, "the server is read-only", "use the address of the primary server in the dsn (or target_session_attrs=read-write)"},
 		"53":    {load.ErrAway, "the server has run out of connections, memory or disk", "try again later, or give the server more"},
-		"53100": {load.ErrFailed, "the server's disk is full", "free some space there and run again; nothing that was published is lost"},
+		"53100": {load.ErrFailed, "the server's disk is full", "free some space there; nothing that was published is lost"},
 		"57":    {load.ErrAway, "the server closed the connection", later},
 		"08":    {load.ErrAway, "the connection was lost", later},
 		"40":    {load.ErrAway, "another transaction was in the way", later},

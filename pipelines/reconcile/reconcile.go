@@ -277,7 +277,7 @@ func (c *Reconciler) again() error {
 		Code: 75,
 		Text: fmt.Sprintf("the form changes faster than formetl can read it: %d requests were spent on reading changed windows again, most of them on the window %s, which was read %d times; nothing was written",
 			spent, w.Name(), w.Tries),
-		Cure: "run the same command again at a quieter time, or end the range earlier (an earlier `to`, or a longer `settle`)",
+		Cure: "run the same command again at a quieter time; or end the range earlier by `to` or a longer `settle`, or make `window` smaller",
 	}
 }
 
