@@ -364,7 +364,7 @@ func (j *Job) Choices(ctx context.Context, out definition.Output) (map[schemas.S
 }
 
 // ownFile reads a file of an earlier codebook, nil if there is none. A file that does not
-// begin with head, as formetl writes it, gives a *definition.Fault with code 73.
+// begin with head, as formetl writes it, and was not cut short within head gives a *definition.Fault with code 73.
 func ownFile(ctx context.Context, dest load.Store, name, path, head string) ([]byte, error) {
 	data, _, err := dest.Get(ctx, name)
 	switch {
@@ -372,10 +372,10 @@ func ownFile(ctx context.Context, dest load.Store, name, path, head string) ([]b
 		return nil, nil
 	case err != nil:
 		return nil, fmt.Errorf("the codebook of an earlier run cannot be read: %w", err)
-	case len(bytes.TrimSpace(data)) > 0 && !bytes.HasPrefix(data, []byte(head)):
+	case len(bytes.TrimSpace(data)) > 0 && !bytes.HasPrefix(data, []byte(head)) && !strings.HasPrefix(head, string(bytes.TrimSpace(data))):
 		return nil, &definition.Fault{
-			Code: 73, Text: path + " already exists, and formetl did not write it; it was not changed, and no codebook was written",
-			Cure: "rename that file or the output, or turn the codebook off (codebook: false in the output; for an export, leave out --codebook)",
+			Code: 73, Text: path + " already exists, and formetl did not write it, or it is damaged; it was not changed, and no codebook was written",
+			Cure: "remove or rename that file, or turn the codebook off (codebook: false in the output; for an export, leave out --codebook)",
 		}
 	}
 	return data, nil

@@ -218,7 +218,7 @@ func TestWriteReplacesItsOwn(t *testing.T) {
 		{place.Schema(), `{"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object"}`, true},
 		{place.Schema(), `{"version": 1, "name": "form1", "columns": [{"name": "id", "from": "result_id", "type": "int64"}]}`, true}, // a schema file
 		{place.Schema(), `[1, 2]`, true},
-		{place.Schema(), `{`, true},
+		{place.Schema(), `{`, false},
 		{place.Schema(), "half of {\n  \"version\": 1,\n  \"pipeline\": \"x", true},
 		{place.Table(), "column,type\nid,int64\n", true},
 		{place.Table(), "my own notes", true},

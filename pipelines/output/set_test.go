@@ -559,11 +559,11 @@ func TestCodebookRefused(t *testing.T) {
 				t.Errorf("there is %v", slices.Sorted(maps.Keys(files)))
 			}
 			if r.open = nil; c.foreign {
-				if err := os.Remove(theirs); err != nil {
+				if err := os.WriteFile(theirs, []byte("\uFEFFcol"), 0o600); err != nil { // one of ours that was cut short
 					t.Fatal(err)
 				}
 			}
-			if _, err := r.commit(t, map[int64]string{1: ""}); err != nil || r.files(t)["set.codebook.csv"] == "" {
+			if _, err := r.commit(t, map[int64]string{1: ""}); err != nil || !strings.HasPrefix(r.files(t)["set.codebook.csv"], "\uFEFFcolumn,") {
 				t.Errorf("the next run wrote none, %v", err)
 			}
 		})
