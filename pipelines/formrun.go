@@ -289,6 +289,9 @@ type decision struct {
 // has changed since.
 func (f *formRun) decide(ctx context.Context, asked reading.Interval, inherited *checkpoint.Inherited) (*decision, error) {
 	d := &decision{Interval: asked.Decide(f.reader.Def, f.o.Flags(f.reader.Def), f.outputs.Manifests(), inherited.Oldest()), inherited: inherited}
+	if f.o.Full && d.Read.From.Before(d.Given.From) {
+		f.reader.Log.LogAttrs(ctx, slog.LevelInfo, "--full also reads the dataset's parts before `from` again", slog.String("range", d.Read.String()))
+	}
 	tellTakenOver(inherited, d.Interval, f.o.Resume)
 	return d, f.follow(ctx, d)
 }

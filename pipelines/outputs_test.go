@@ -1,9 +1,12 @@
 package pipelines_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/formetl/formetl/extract"
@@ -71,8 +74,12 @@ func TestFullReplacesUndatedResultsToo(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := options()
-	o.Full = true
+	var log bytes.Buffer
+	o.Full, o.Logger = true, slog.New(slog.NewTextHandler(&log, nil))
 	w.runBy(w.daily(fileAndDays()...), o)
+	if !strings.Contains(log.String(), "before `from` again") {
+		t.Errorf("the log does not tell of a wider range: %s", &log)
+	}
 	w.checkDataset("days", pipelinestest.Truth(form, nil))
 	w.checkFile("form1.ndjson", pipelinestest.Truth(form, inJanuary))
 }
