@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -20,8 +19,8 @@ const (
 	Temporary        LeftoverKind = "temporary file"
 	OrphanedIDs      LeftoverKind = "id set"       // an id set that no part of the dataset has
 	OrphanedLetters  LeftoverKind = "dead letters" // dead letters that no part of the dataset has
-	// UnlistedPart is an object that readers may take for a part but that is in no manifest. It
-	// is kept unless CleanOptions.Unlisted is set.
+	// UnlistedPart is an object that is named like a part but is in no manifest. It is kept
+	// unless CleanOptions.Unlisted is set.
 	UnlistedPart LeftoverKind = "unlisted part"
 )
 
@@ -209,17 +208,13 @@ func ofScope(name, scope string) bool {
 	if scope != "" {
 		return name == scope
 	}
-	_, err := ParsePartName(name)
-	return err == nil
+	return strayKind(name) == UnlistedPart
 }
 
-// dataName matches what readers that find parts by a glob read, such as a copy of a part.
-var dataName = regexp.MustCompile(`^(dt=[^/]+/[^/._]|part-)[^/]*\.(csv|tsv|ndjson|parquet|arrow)(\.(gz|zst))?$`)
-
-// strayKind tells what an object of a dataset is if nothing needs it, by its name: that of a
-// part or of other data, or one that IDsName or RejectsName returns. It is "" for any other name.
+// strayKind tells what an object of a dataset is if nothing needs it, by a name that PartName,
+// IDsName or RejectsName returns. It is "" for any other name: nobody else's file is touched.
 func strayKind(name string) LeftoverKind {
-	if _, err := ParsePartName(name); err == nil || dataName.MatchString(name) {
+	if _, err := ParsePartName(name); err == nil {
 		return UnlistedPart
 	}
 	folder, file, _ := strings.Cut(name, "/")

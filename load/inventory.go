@@ -13,8 +13,8 @@ type Inventory struct {
 	// Damaged are the listed parts that are missing or have another size than
 	// the manifest says.
 	Damaged []DamagedPart
-	// Unlisted are the objects that a reader who finds parts by a glob reads as data, and that
-	// are not in the manifest, sorted by name.
+	// Unlisted are the objects that are named like parts but are not in the manifest,
+	// sorted by name. A reader that finds parts by a glob reads them as data.
 	Unlisted []Object
 }
 

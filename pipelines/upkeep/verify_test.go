@@ -161,9 +161,6 @@ func TestCheck(t *testing.T) {
 			_, err = next.Record(p.Context(), p.Destination)
 			p.must(err)
 		}, "manifest", []string{anyRun}},
-		{"a part was copied", func(p *damagedSet) {
-			p.put(strings.Replace(p.first().Path, ".csv", " (copy).csv", 1), "x")
-		}, "unlisted", []string{unlisted}},
 		{"a part was renamed", func(p *damagedSet) {
 			p.put(strings.Replace(p.first().Path, ".csv", ".parquet", 1), "x")
 			p.remove(p.first().Path)

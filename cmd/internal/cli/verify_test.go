@@ -166,7 +166,7 @@ func TestVerify(t *testing.T) {
 		t.Errorf("a run beside a damaged manifest ends with %d: %s", code, stderr)
 	}
 	w.fixed("manifest")
-	w.put(t, "dt=2026-01-01/copy.ndjson", nil)
+	w.put(t, "dt=2026-01-01/part-20260101T000000-20260102T000000-000009-0000.ndjson", nil)
 	w.fixed("unlisted")
 }
 
