@@ -127,13 +127,17 @@ func (p *Progress) Wait(until time.Time) {
 	p.until = until
 }
 
-// sum adds up the progress of the forms. remaining is how many results are still to be read; known
-// is false if that is not known of every form.
+// sum adds up the progress of the forms. Failed means that one of them failed or was stopped.
+// remaining is how many results are still to be read; known is false if that is not known of every
+// form.
 func (p *Progress) sum() (sum pipelines.Progress, remaining int64, known bool) {
 	known = len(p.forms) >= p.all && len(p.forms) > 0
 	for form, f := range p.forms {
 		sum.Windows, sum.WindowsDone, sum.Rows, sum.Requests = sum.Windows+f.Windows, sum.WindowsDone+f.WindowsDone, sum.Rows+f.Rows, sum.Requests+f.Requests
-		sum.Files += f.Files
+		sum.Files, sum.Expected, sum.Failed = sum.Files+f.Files, sum.Expected+f.Rows, sum.Failed || p.ended[form] && !f.Done
+		if !f.Done {
+			sum.Expected += max(0, f.Expected-f.Rows)
+		}
 		switch {
 		case p.ended[form]:
 		case f.Expected == extract.Unknown:
@@ -163,14 +167,13 @@ func (p *Progress) line(began, now time.Time) string {
 		head = fmt.Sprintf("%d of %s", len(p.ended), plain.Plural(p.all, "form"))
 	}
 	sum, remaining, known := p.sum()
-	all := sum.Rows + remaining
-	parts := []string{fmt.Sprintf("%s %s / %s results", head, plain.Thousands(sum.Rows), plain.Thousands(all))}
+	parts := []string{fmt.Sprintf("%s %s / %s results", head, plain.Thousands(sum.Rows), plain.Thousands(sum.Expected))}
 	if sum.Files > 0 {
 		parts = append(parts, plain.Plural(sum.Files, "file"))
 	}
-	if (known || remaining > 0) && all > 0 {
-		share = float64(sum.Rows) / float64(all)
-		parts = append(parts, fmt.Sprintf("%d %%", sum.Rows*100/all))
+	if (known && !sum.Failed || sum.Expected > sum.Rows) && sum.Expected > 0 {
+		share = float64(sum.Rows) / float64(sum.Expected)
+		parts = append(parts, fmt.Sprintf("%d %%", sum.Rows*100/sum.Expected))
 	}
 	switch {
 	case now.Before(p.until):

@@ -91,10 +91,10 @@ func TestProgressModes(t *testing.T) {
 	}
 }
 
-// TestProgressSays: a bar of several forms counts them, and one that stands still says what it
-// waits for, and until when.
+// TestProgressSays: a bar of several forms counts them, one that stands still says what it waits
+// for, and until when, and one that was stopped still says how much was expected.
 func TestProgressSays(t *testing.T) {
-	for after, want := range map[time.Duration]string{time.Hour: "waiting 1h0m0s for", -time.Second: "1 of 2 forms"} {
+	for after, want := range map[time.Duration]string{time.Hour: "waiting 1h0m0s for", -time.Second: "2 of 2 forms"} {
 		var out terminal
 		p, err := NewLog(&out, nil).NewProgress("on")
 		if err != nil {
@@ -104,9 +104,10 @@ func TestProgressSays(t *testing.T) {
 		p.Wait(time.Now().Add(after))
 		p.Update(pipelines.Progress{Form: "f", Forms: 2, Rows: 1, Expected: 5})
 		p.Update(pipelines.Progress{Form: "g", Forms: 2, Rows: 3, Expected: 3, Files: 7, Done: true})
+		p.Update(pipelines.Progress{Form: "f", Failed: true})
 		stop()
 		text := out.drawn()
-		if !strings.Contains(text, want) || !strings.Contains(text, "4 / 8 results, 7 files") || strings.Count(text, "[") != strings.Count(text, "]") {
+		if !strings.Contains(text, want) || !strings.Contains(text, "50 %") || !strings.Contains(text, "4 / 8 results, 7 files") || strings.Count(text, "[") != strings.Count(text, "]") {
 			t.Errorf("drawn %q", text)
 		}
 	}
