@@ -50,8 +50,10 @@ func mistakes() []mistake {
 	return []mistake{
 		// Commands and flags.
 		{args: "exprot"},
+		{args: "exprot --form form1"},
 		{args: "version"},
 		{args: "export form1"},
+		{args: "export --form form1 -output x.csv"},
 		{args: "preview --form form1 --latest 5"},
 		{args: "export --forms form1"},
 		{args: "run"},

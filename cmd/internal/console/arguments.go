@@ -45,8 +45,12 @@ func Arguments(least, most int, what string) cobra.PositionalArgs {
 			return nil
 		}
 		text := fmt.Sprintf("%s takes %s; you gave %d", cmd.CommandPath(), what, len(args))
-		if most == 0 && cmd.Flag("form") != nil {
+		switch form, out := cmd.Flag("form"), cmd.Flag("output"); {
+		case most > 0 || form == nil:
+		case !form.Changed:
 			text += "; did you mean --form " + definition.ShellWord(args[0]) + "?"
+		case out != nil && (!out.Changed || out.Value.String() == "utput"): // -output means -o utput
+			text += "; did you mean --output " + definition.ShellWord(args[0]) + "?"
 		}
 		return Usagef("%s", text)
 	}
@@ -91,8 +95,11 @@ func unknownFlag(cmd *cobra.Command, err error) error {
 		return Usagef("--%s %q: give %s", wrong.GetFlag().Name, wrong.GetValue(), kindOf(wrong.GetFlag().Value.Type()))
 	}
 	unknown, ok := errors.AsType[*pflag.NotExistError](err)
-	if !ok {
+	switch {
+	case !ok:
 		return &CodeError{Code: ExitUsage, Err: err}
+	case cmd.HasSubCommands() && cmd.Flags().NArg() > 0: // a command that does not exist, and its flags
+		return Subcommand(cmd, cmd.Flags().Args())
 	}
 	dash, name := "--", unknown.GetSpecifiedName()
 	if group := unknown.GetSpecifiedShortnames(); group != "" {
