@@ -121,7 +121,7 @@ func export(ctx context.Context, p *process, f exportFlags) error {
 		return err
 	}
 	if zone := def.Source.Zone.String(); f.service.NamesNoZone(p.lookup) && (zone == "UTC" || zone == "Etc/UTC") { // most servers have UTC as their zone
-		p.log.Tell(slog.LevelWarn, "note: no time zone was given, so times are read as UTC, this machine's zone; if the account's zone differs, they are off by hours: give --timezone, such as --timezone America/Chicago")
+		p.log.Tell(slog.LevelWarn, fmt.Sprintf(machinesZone, "UTC"))
 	}
 	taken, err := takeOutputs(ctx, def, options, f.output.force)
 	if err != nil {

@@ -134,8 +134,8 @@ func (s *initSession) begin() error {
 		return console.Usagef("%w", err)
 	}
 	a.api = string(api)
-	switch ext := strings.ToLower(filepath.Ext(a.file)); {
-	case a.file != "" && ext != ".yaml" && ext != ".yml":
+	switch {
+	case a.file != "" && !isDefinition(a.file):
 		return console.Usagef("--output: a definition's name ends with .yaml")
 	case s.keyFile != "" && a.key != "":
 		return console.Usagef("--api-key-file and --api-key-reference both say where the key is: give one of them")
@@ -145,6 +145,9 @@ func (s *initSession) begin() error {
 		}
 	}
 	if s.in == nil {
+		if zone, _ := s.p.lookup("FORMETL_TIMEZONE"); cmp.Or(a.zone, zone) == "" {
+			s.p.log.Tell(slog.LevelWarn, fmt.Sprintf(machinesZone, console.MachineZone()))
+		}
 		*a = s.proposed()
 		var missing []string
 		for _, m := range []struct {
@@ -256,7 +259,7 @@ func (s *initSession) ask(ctx context.Context) error {
 	if err := s.askOpen(ctx, forms); err != nil {
 		return err
 	}
-	if err := errors.Join(s.checkForms(), s.checkFiles()); err != nil {
+	if err := errors.Join(s.checkForms(), s.askFile(ctx)); err != nil {
 		return err
 	}
 	kind := initQuestion{help: kindHelp, text: "file, dataset or table", one: func(a *initAnswers) *string { return &a.kind }, choices: []string{fileKind, datasetKind, tableKind}}
@@ -283,6 +286,27 @@ func (s *initSession) ask(ctx context.Context) error {
 	}
 	*a = s.proposed()
 	return s.check()
+}
+
+// askFile asks for another name of the definition as long as files of the name exist.
+func (s *initSession) askFile(ctx context.Context) error {
+	for {
+		err := s.checkFiles()
+		if err == nil || s.in == nil {
+			return err
+		}
+		problem, _, _ := strings.Cut(err.Error(), "; choose another name with -o")
+		another := ""
+		q := initQuestion{help: problem, text: "Another name for the definition, such as feedback.yaml", one: func(*initAnswers) *string { return &another }, check: func() error {
+			if s.answers.file = another; !isDefinition(another) {
+				return errors.New("a definition's name ends with .yaml")
+			}
+			return nil
+		}}
+		if err := s.put(ctx, q); err != nil {
+			return err
+		}
+	}
 }
 
 // askOpen asks those of the questions that have no answer yet.

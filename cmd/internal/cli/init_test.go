@@ -178,7 +178,8 @@ func TestInitAsksAgain(t *testing.T) {
 	}
 }
 
-// TestInitEnds: the end of the input and a signal end the questions, and leave nothing.
+// TestInitEnds: the end of the input and a signal end the questions, and leave nothing. A name that is
+// taken does not end them.
 func TestInitEnds(t *testing.T) {
 	w := newInitWorld(t, smallForm())
 	typed := []string{"", "", "", "", "", "", ""}
@@ -199,6 +200,10 @@ func TestInitEnds(t *testing.T) {
 	if def := w.load(t, "form1.yaml"); def.Schema == nil || !strings.HasSuffix(def.Outputs[0].Path, "/out/{form}.csv") {
 		t.Errorf("%+v", def)
 	}
+	if err := w.begin(t.Context(), slices.Insert(typed, 5, "", "other", "form1.yml", "other.yaml")); err != nil || strings.Count(w.told.String(), "file already exists") != 2 {
+		t.Errorf("%v\n%s", err, &w.told)
+	}
+	w.load(t, "other.yaml")
 }
 
 // TestInitOfATable: a table needs no path, and its connection string is a reference.

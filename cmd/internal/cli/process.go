@@ -60,6 +60,9 @@ func (p *process) start(level slog.Level, read func() (pipelines.Options, error)
 	return o, nil
 }
 
+// machinesZone is the note of commands that take the machine's zone because none was given.
+const machinesZone = "note: no time zone was given, so times are read as %s, this machine's zone; if the account's zone differs, they are off by hours: give --timezone, such as --timezone America/Chicago"
+
 // Whether a command needs the API keys of its definitions.
 const (
 	withKey    = true
