@@ -25,8 +25,9 @@ type AnswerError struct {
 	Offset  int    // byte offset in the answer, -1 if no place can be named
 	Problem string // what is wrong, without the answer's text
 	Fault   Fault
-	Ours    bool // the answer has what only the service's answers have, such as its root element
-	Status  int  // HTTP status, 0 if unknown
+	Ours    bool   // the answer has what only the service's answers have, such as its root element
+	Status  int    // HTTP status, 0 if unknown
+	API     string // the generation of the service that answers so, if it is not the one that was asked for
 	// WebPages is how many attempts the request had, if each got this same web page or a redirect,
 	// and nothing in this run was answered by the service itself. Otherwise it is 0.
 	WebPages int
@@ -37,7 +38,10 @@ type AnswerError struct {
 
 // Error names the problem and its byte offset in the answer.
 func (e *AnswerError) Error() string {
-	if e.NotService() {
+	switch {
+	case e.NotService() && e.API != "":
+		return fmt.Sprintf("the service may speak API %s instead: its answer with HTTP status %d is %s", e.API, e.Status, e.Problem)
+	case e.NotService():
 		tries := "the only attempt got a web page"
 		if e.WebPages > 1 {
 			tries = fmt.Sprintf("each of %d attempts got the same web page", e.WebPages)
@@ -61,7 +65,8 @@ func (e *AnswerError) Temporary() bool {
 	return !e.NotService() && (e.Fault >= FaultGarbled || e.isPage() || e.varies)
 }
 
-// NotService tells whether the base URL has to change, because it is not the service's address.
+// NotService tells whether the base URL has to change, because it is not the service's address, or
+// the API, if it is given.
 func (e *AnswerError) NotService() bool { return e.WebPages > 0 }
 
 // ExitCode is 78 where the address is not the service's, 75 where sending the request again may
@@ -78,7 +83,10 @@ func (e *AnswerError) ExitCode() int {
 
 // Hint says what to check where something other than the service answers; otherwise it is "".
 func (e *AnswerError) Hint() string {
-	if e.NotService() {
+	switch {
+	case e.NotService() && e.API != "":
+		return fmt.Sprintf("set api: %[1]s (--api %[1]s, FORMETL_API), or api: auto, which asks the service which one it speaks", e.API)
+	case e.NotService():
 		return "set base_url (--base-url, FORMETL_BASE_URL) to the service's own address, such as https://fs1.example.com"
 	}
 	return ""

@@ -175,4 +175,9 @@ func TestNotServiceSays(t *testing.T) {
 			}
 		}
 	}
+	c := extracttest.Serve(t, &scripted{replies: []reply{{404, "application/json", `{"error": {"status": 404}}`}}}, nil)
+	e := transport.MustAs[*transport.AnswerError](t, countOnly(t.Context(), c))
+	if !strings.Contains(e.Error(), "may speak API v2 instead") || !strings.Contains(e.Hint(), "api: v2") {
+		t.Errorf("JSON by API v1: %v, hint %s", e, e.Hint())
+	}
 }

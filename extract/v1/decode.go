@@ -74,6 +74,9 @@ func (d *decoder) prepare() error {
 		if d.html {
 			return notHTML()
 		}
+		if content[0] == '{' {
+			return &transport.AnswerError{Offset: -1, Problem: "not XML: it is JSON", Fault: transport.FaultGarbled, API: "v2"}
+		}
 		return notXML("it does not begin with <")
 	}
 	declared := declaredCharset(content)

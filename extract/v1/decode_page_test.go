@@ -202,7 +202,7 @@ func TestUnreadableAnswers(t *testing.T) {
 		{"empty", "", "not XML: it is empty"},
 		{"blank", " \r\n\t", "not XML: it is empty"},
 		{"only a mark", "\xef\xbb\xbf", "not XML: it is empty"},
-		{"json", `{"status":"success"}`, "not XML: it does not begin with <"},
+		{"json", `{"status":"success"}`, "not XML: it is JSON"},
 		{"text", "Bad Gateway", "not XML: it does not begin with <"},
 		{"html", "<html><body><p>Bad Gateway<br></html>", "not XML: it is an HTML page"},
 		{"html5", "\n<!DOCTYPE html>\n<html></html>", "not XML: it is an HTML page"},
