@@ -39,14 +39,11 @@ func newClient(ctx context.Context, def *definition.Definition, api definition.A
 		requests = newBudget(def, state, o.Now, o.waiting)
 	}
 	cfg := transport.Config{
-		BaseURL: s.BaseURL, Account: s.Account, AllowHTTP: s.AllowHTTP, Key: s.Key,
+		BaseURL: s.BaseURL, Account: s.Account, AllowHTTP: s.AllowHTTP, Key: s.Key, ListForms: def.Command("forms"),
 		Timeout: s.Requests.Timeout, Retries: s.Requests.Retries, Concurrency: s.Requests.Concurrency,
 		Budget:     requests,
 		BackoffMin: o.Client.BackoffMin, BackoffMax: o.Client.BackoffMax, Patience: cmp.Or(o.Client.Patience, s.Requests.Patience),
 		Logger: o.Logger, Contact: o.Client.Contact, Transport: o.Client.Transport, UserAgent: o.Client.UserAgent,
-	}
-	if def.File != "" {
-		cfg.ListForms = def.Command("forms")
 	}
 	if api == definition.APIv2 {
 		cfg.Unsure = s.API == definition.APIAuto

@@ -49,7 +49,7 @@ func (s *Sender) address(call Call) (string, error) {
 	address := s.forms
 	if call.Transaction != GetForms {
 		if noSegment(call.Form) {
-			return "", &Error{Code: 78, Problem: fmt.Sprintf("%q is not a form; give the form's directory, as `formetl forms` lists it", call.Form)}
+			return "", &Error{Code: 78, Problem: fmt.Sprintf("%q is not a form; give the form's name, as `formetl forms` lists it", call.Form)}
 		}
 		address += "/" + Escape(call.Form)
 	}

@@ -34,6 +34,7 @@ type Config struct {
 	Account   string // the account's URL extension
 	AllowHTTP bool   // plain HTTP to other hosts too
 	Key       Secret // the API key; for API v2 the account's token
+	ListForms string // the command that lists the forms, for hints; "" if there is none
 
 	// Unsure tells that the service may not know the requests' addresses. Until it has answered
 	// something, a foreign page with an HTTP status of 4xx is final, because it comes each time.
@@ -61,7 +62,6 @@ type Config struct {
 	Contact   func(Contact)     // called with news of requests, from several goroutines; may be nil
 	Transport http.RoundTripper // nil means a keep-alive transport of the sender's own
 	UserAgent string
-	ListForms string // command that lists the account's forms, for hints; "" is formetl forms
 }
 
 // Contact is news of a request: it is sent, or answered, or will be tried again.
@@ -438,8 +438,7 @@ func (s *Sender) interpret(call Call, h Header, err error) error {
 		return nil
 	}
 	if refused, ok := errors.AsType[*ServiceError](err); ok {
-		refused.complete(h, call, s.cfg.Key)
-		refused.ListForms = s.cfg.ListForms
+		refused.complete(h, call, s.cfg)
 		return refused
 	}
 	if h.Status >= http.StatusInternalServerError || h.Status == http.StatusTooManyRequests {

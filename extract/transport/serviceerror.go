@@ -32,7 +32,7 @@ type ServiceError struct {
 	Sent       string        // the parameters of the request, with the API key redacted
 	Asked      string        // what the caller asked for, such as a view; "" for nothing in particular
 	KeyFrom    string        // what the API key was read from, "" if unknown
-	ListForms  string        // as in Config
+	ListForms  string        // the command that lists the forms, "" if unknown
 	// ByStatus is set if the service sends no error codes (API v2). Then Code is the code of API v1
 	// with the meaning of the HTTP status.
 	ByStatus bool
@@ -72,7 +72,7 @@ var codes = map[int]struct {
 	CodeBusy:         {"system too busy", 0, ClassBusy, ""},
 	CodeInvalidKey:   {"invalid API key", 77, ClassFinal, "copy the API key from the form's API page again"},
 	CodeInvalidUser:  {"invalid user", 66, ClassFinal, "check the account: it is the first part of the address of a form"},
-	CodeInvalidForm:  {"invalid form", 66, ClassFinal, ""},
+	CodeInvalidForm:  {"invalid form", 66, ClassFinal, "check the form's name; `%s` lists the forms of the account"},
 	CodeInvalidID:    {"invalid result ID", 0, ClassFinal, ""},
 }
 
@@ -89,13 +89,10 @@ func (e *ServiceError) ExitCode() int {
 
 // Hint says what to check after the service refused the request, "" if nothing is known.
 func (e *ServiceError) Hint() string {
-	switch {
-	case e.Code == CodeInvalidValue && e.Asked != "":
+	if e.Code == CodeInvalidValue && e.Asked != "" {
 		return "check what was requested, which is the likely cause: " + e.Asked
-	case e.Code == CodeInvalidForm:
-		return "check the form's name; `" + cmp.Or(e.ListForms, "formetl forms") + "` lists all forms"
 	}
-	return codes[e.Code].hint
+	return strings.Replace(codes[e.Code].hint, "%s", cmp.Or(e.ListForms, "formetl forms"), 1)
 }
 
 // Class tells what the error means for another attempt. The HTTP statuses 429 and 503 count,
@@ -121,15 +118,16 @@ func (e *ServiceError) Temporary() bool { return e.Class() >= ClassUnavailable }
 
 // complete adds what only the sender knows. An HTTP status of 400 or more counts before the
 // status that the body names, which counts only where the HTTP status reports success.
-func (e *ServiceError) complete(h Header, call Call, key Secret) {
+func (e *ServiceError) complete(h Header, call Call, cfg Config) {
 	if h.Status >= http.StatusBadRequest || e.Status == 0 {
 		e.Status = h.Status
 	}
 	if e.ByStatus {
 		e.Code = codeOf(e.Status, call.Form != "")
 	}
+	key := cfg.Key
 	e.RetryAfter, e.Message = h.RetryAfter, key.Redact(e.Message)
-	e.KeyFrom = key.from
+	e.KeyFrom, e.ListForms = key.from, cfg.ListForms
 	e.Sent, e.Asked = key.Redact(call.Parameters.String()), key.Redact(call.Asked)
 }
 

@@ -221,9 +221,13 @@ func (d *Definition) Fingerprint() (string, error) {
 // Command returns a command line of formetl for this definition, such as "formetl run x.yaml",
 // in words that a shell takes as they are. It repeats the flags that the definition was given
 // with (Given), because without them the command would mean another definition, or none. The
-// API key is never shown. The word DEFINITION stands for a definition that was read from no file.
+// API key is never shown. The word DEFINITION stands for a definition that was read from no file;
+// the command forms then gets the flags that name the service.
 func (d *Definition) Command(command string, flags ...string) string {
 	words := []string{"formetl", command, ShellWord(cmp.Or(d.File, "DEFINITION"))}
+	if command == "forms" && d.File == "" {
+		words = append(words[:2], "--base-url", ShellWord(d.Source.BaseURL), "--account", ShellWord(d.Source.Account))
+	}
 	for given := range slices.Chunk(d.Given, 2) { // a flag and its value
 		if command == "forms" && (given[0] == "--form" || given[0] == "--state") {
 			continue // it lists all forms, and keeps nothing

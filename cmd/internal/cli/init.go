@@ -517,8 +517,12 @@ func (s *initSession) checkForms() error {
 		if def := (definition.Definition{Forms: []string{form}}); slices.ContainsFunc(s.known, def.WantsForm) {
 			continue
 		}
-		err := fmt.Errorf("the account has no form %s%s", plain.Line(form), plain.Line(plain.Hint(form, s.known)))
-		return &console.CodeError{Code: console.ExitNoInput, Err: err}
+		a, given := s.proposed(), console.DefinitionFlags{KeyFile: s.keyFile}
+		asked := definition.Definition{Source: definition.Source{BaseURL: a.baseURL, Account: a.account}, Given: given.Given()}
+		return &definition.Fault{
+			Code: console.ExitNoInput, Text: fmt.Sprintf("the account has no form %s%s", plain.Line(form), plain.Line(plain.Hint(form, s.known))),
+			Cure: "check the form's name; `" + asked.Command("forms") + "` lists the forms of the account",
+		}
 	}
 	return nil
 }

@@ -197,7 +197,8 @@ func (p *process) define(name, form string, service *console.ServiceFlags, state
 	if note != "" {
 		p.log.Tell(slog.LevelWarn, note)
 	}
-	def := &definition.Definition{Name: name, State: state, Source: source}
+	given := console.DefinitionFlags{KeyFile: service.KeyFile}
+	def := &definition.Definition{Name: name, State: state, Source: source, Given: given.Given()}
 	if form != "" {
 		def.Forms = []string{form}
 	}

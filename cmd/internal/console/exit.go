@@ -184,7 +184,7 @@ func hintOf(code int, command string) string {
 	case ExitNoPermission:
 		return "correct the key or password that the message names; then " + again
 	case ExitNoInput:
-		return "check the names of the account and the form; `formetl forms` lists an account's forms"
+		return "check the names of the account and the form"
 	case ExitData:
 		return "look at what the message names, and fix the schema or the data; then " + again
 	case ExitCantCreate:

@@ -206,7 +206,7 @@ func TestHint(t *testing.T) {
 	}{
 		{service(transport.CodeInvalidKey, 401), "run", "", "copy the API key from the form's API page again"},
 		{service(transport.CodeInvalidUser, 404), "run", "", "check the account: it is the first part of the address of a form"},
-		{service(transport.CodeInvalidForm, 404), "run", "", "check the form's name; `formetl forms` lists all forms"},
+		{service(transport.CodeInvalidForm, 404), "run", "", "check the form's name; `formetl forms` lists the forms of the account"},
 		{service(transport.CodeBusy, 503), "run", "", "run the same command again later"},
 		{&transport.OutageError{Last: &transport.NetworkError{}}, "run", "", "run the same command again later"},
 		{
@@ -233,7 +233,7 @@ func TestHint(t *testing.T) {
 		{&transport.AnswerError{WebPages: 3}, "run", "", "set base_url (--base-url, FORMETL_BASE_URL) to the service's own address, such as https://fs1.example.com"},
 		{unreadable(transport.FaultGarbled), "run", "", "run the same command again later"},
 		{unreadable(transport.FaultWrong), "run", "", "look at what the message names, and fix the schema or the data; then run the same command again"},
-		{&definition.Fault{Code: ExitNoInput}, "run", "", "check the names of the account and the form; `formetl forms` lists an account's forms"},
+		{&definition.Fault{Code: ExitNoInput}, "run", "", "check the names of the account and the form"},
 		{&load.Error{Kind: load.ErrUnusable, Err: errors.New("x")}, "run", "", "fix the path that the message names, or choose another; then run the same command again"},
 		{&load.Error{Kind: load.ErrFailed, Err: errors.New("x")}, "run", "kept for the next run: 7 results", "check the disk or the storage that the message names; then run the same command again (kept for the next run: 7 results)"},
 		{service(transport.CodeUnexpected, 500), "run", "", "check whether the service works; then run the same command again"},
