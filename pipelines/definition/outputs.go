@@ -163,11 +163,11 @@ func (r *reader) readFormat(out *placedOutput) *load.Format {
 	case out.Dataset():
 		return f
 	case f == nil && byName == nil:
-		var names []string
+		var endings []string
 		for _, f := range r.o.Formats {
-			names = append(names, f.Name)
+			endings = append(endings, f.Extension)
 		}
-		v.Fail("add format: with one of "+strings.Join(names, ", ")+", or end the path with a slash for a dataset", "the file's extension does not tell its format")
+		v.Fail("end the path with one of "+strings.Join(endings, ", ")+", or with a slash for a dataset, or add format:", "the file's extension does not tell its format")
 		return nil
 	case f == nil:
 		f = byName

@@ -111,7 +111,7 @@ func (d *document) ready(problems []Problem) []Problem {
 		}
 		return cmp.Or(a.Line-b.Line, a.Column-b.Column)
 	})
-	return problems
+	return slices.Compact(problems) // expandTexts and the reader of a section may find the same
 }
 
 // WrongFile returns an *Error for a file that is not of the expected kind, such as a schema file
@@ -123,13 +123,15 @@ func (d *document) WrongFile(what, remedy string) error {
 // syntaxProblem says in the YAML parser's words why a file is no YAML. The parser's messages
 // quote nothing of the file but the names of anchors, which are left out here.
 func syntaxProblem(err error) Problem {
-	p := Problem{Line: 1, Column: 1, Remedy: "check quotes, brackets and indentation near here; put quotes around a value that contains {, }, [, ], #, or a colon and a space"}
+	p := Problem{Line: 1, Column: 1, Remedy: "check quotes, brackets and indentation (by spaces, not tabs) near here; put quotes around a value that contains {, }, [, ], #, or a colon and a space"}
 	what := strings.TrimPrefix(err.Error(), "yaml: ")
 	placed, _ := fmt.Sscanf(what, "line %d:", &p.Line)
 	if placed == 1 {
 		_, what, _ = strings.Cut(what, ": ")
 	}
 	switch {
+	case strings.HasPrefix(what, "found character that cannot start"):
+		what = "a tab, @, ` or % begins a line or value here"
 	case strings.HasPrefix(what, "unknown anchor"):
 		what = "an alias (*name) has no anchor (&name) in this file"
 	case strings.HasPrefix(what, "did not find expected"):

@@ -189,7 +189,7 @@ func (v value) OneOf(words ...string) (string, bool) {
 		return s, true
 	}
 	list := strings.Join(words, ", ")
-	v.Fail(suggest(s, words, "write one of "+list), "%s is not one of %s", shown(v, s), list)
+	v.Fail(suggest(s, words, "write one of them"), "%s is not one of %s", shown(v, s), list)
 	return "", false
 }
 

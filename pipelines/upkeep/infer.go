@@ -83,7 +83,7 @@ func sampledText(s Sampled) string {
 	case s.Total == extract.Unknown:
 		text += " spread over the range"
 	default:
-		text += fmt.Sprintf(" of the %d, spread over the range", s.Total)
+		text += fmt.Sprintf(" of the %s, spread over the range", plain.Thousands(s.Total))
 	}
 	if s.Range != (extract.Window{}) {
 		text += " of " + s.Range.String()
@@ -118,7 +118,7 @@ func presence(c schemas.Column, g transform.Guess) string {
 	case g.Filled == g.Results && g.Results == 1:
 		return "; a value in the only result"
 	case g.Filled == g.Results:
-		return fmt.Sprintf("; a value in all %d results", g.Results) + empty
+		return "; a value in all " + plain.Plural(g.Results, "result") + empty
 	}
 	return fmt.Sprintf("; no value in %d of %s", g.Results-g.Filled, plain.Plural(g.Results, "result")) + empty
 }

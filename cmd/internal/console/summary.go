@@ -283,7 +283,7 @@ func Changed(c *pipelines.ChangesReport) (parts []string) {
 	switch {
 	case c == nil:
 		return nil
-	case c.Method == load.MethodChanges:
+	case c.Method == load.MethodChanges && c.Changed > 0:
 		parts = append(parts, plain.Plural(c.Changed, "result")+" changed since the last run")
 	case c.Reason != "":
 		parts = append(parts, "the lookback was read again: "+c.Reason)
