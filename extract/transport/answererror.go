@@ -65,8 +65,7 @@ func (e *AnswerError) Temporary() bool {
 	return !e.NotService() && (e.Fault >= FaultGarbled || e.isPage() || e.varies)
 }
 
-// NotService tells whether the base URL has to change, because it is not the service's address, or
-// the API, if it is given.
+// NotService tells whether the base URL is not the service's address, or not that of its API.
 func (e *AnswerError) NotService() bool { return e.WebPages > 0 }
 
 // ExitCode is 78 where the address is not the service's, 75 where sending the request again may

@@ -125,10 +125,9 @@ func (e *ServiceError) complete(h Header, call Call, cfg Config) {
 	if e.ByStatus {
 		e.Code = codeOf(e.Status, call.Form != "")
 	}
-	key := cfg.Key
-	e.RetryAfter, e.Message = h.RetryAfter, key.Redact(e.Message)
-	e.KeyFrom, e.ListForms = key.from, cfg.ListForms
-	e.Sent, e.Asked = key.Redact(call.Parameters.String()), key.Redact(call.Asked)
+	e.RetryAfter, e.Message = h.RetryAfter, cfg.Key.Redact(e.Message)
+	e.KeyFrom, e.ListForms = cfg.Key.from, cfg.ListForms
+	e.Sent, e.Asked = cfg.Key.Redact(call.Parameters.String()), cfg.Key.Redact(call.Asked)
 }
 
 // codeOf returns the code whose meaning an HTTP status has (service-v2.md, section 7).

@@ -601,10 +601,11 @@ func sourceOf(flag, name string, known []schemas.Column) (schemas.Source, error)
 			names = append(names, c.Label)
 		}
 	}
-	for _, column := range names {
-		if strings.HasPrefix(column, name+"_") || strings.HasSuffix(column, "_"+name) { // as full_name for name
-			return schemas.Source{}, console.Usagef("%s %s: the form has no such column; did you mean %s?", flag, name, column)
-		}
+	partly := func(column string) bool {
+		return strings.HasPrefix(column, name+"_") || strings.HasSuffix(column, "_"+name)
+	}
+	if i := slices.IndexFunc(names, partly); i >= 0 { // full_name for name
+		return schemas.Source{}, console.Usagef("%s %s: the form has no such column; did you mean %s?", flag, name, names[i])
 	}
 	hint := cmp.Or(plain.Hint(name, names), "; its columns are "+plain.Few(names[:len(known)], 12))
 	return schemas.Source{}, console.Usagef("%s %s: the form has no such column%s", flag, name, hint)

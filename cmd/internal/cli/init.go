@@ -134,8 +134,8 @@ func (s *initSession) begin() error {
 		return console.Usagef("%w", err)
 	}
 	a.api = string(api)
-	switch {
-	case a.file != "" && !isDefinition(a.file):
+	switch ext := strings.ToLower(filepath.Ext(a.file)); {
+	case a.file != "" && ext != ".yaml" && ext != ".yml":
 		return console.Usagef("--output: a definition's name ends with .yaml")
 	case s.keyFile != "" && a.key != "":
 		return console.Usagef("--api-key-file and --api-key-reference both say where the key is: give one of them")
@@ -290,23 +290,17 @@ func (s *initSession) ask(ctx context.Context) error {
 
 // askFile asks for another name of the definition as long as files of the name exist.
 func (s *initSession) askFile(ctx context.Context) error {
-	for {
-		err := s.checkFiles()
-		if err == nil || s.in == nil {
-			return err
-		}
+	err := s.checkFiles()
+	for ; err != nil && s.in != nil; err = s.checkFiles() {
 		problem, _, _ := strings.Cut(err.Error(), "; choose another name with -o")
 		another := ""
-		q := initQuestion{help: problem, text: "Another name for the definition, such as feedback.yaml", one: func(*initAnswers) *string { return &another }, check: func() error {
-			if s.answers.file = another; !isDefinition(another) {
-				return errors.New("a definition's name ends with .yaml")
-			}
-			return nil
-		}}
+		take := func() error { s.answers.file = strings.TrimSuffix(another, ".yaml") + ".yaml"; return nil }
+		q := initQuestion{help: problem, text: "Another name for the definition", one: func(*initAnswers) *string { return &another }, check: take}
 		if err := s.put(ctx, q); err != nil {
 			return err
 		}
 	}
+	return err
 }
 
 // askOpen asks those of the questions that have no answer yet.
@@ -517,8 +511,8 @@ func (s *initSession) checkForms() error {
 		if def := (definition.Definition{Forms: []string{form}}); slices.ContainsFunc(s.known, def.WantsForm) {
 			continue
 		}
-		a, given := s.proposed(), console.DefinitionFlags{KeyFile: s.keyFile}
-		asked := definition.Definition{Source: definition.Source{BaseURL: a.baseURL, Account: a.account}, Given: given.Given()}
+		a, given := s.proposed(), (&console.DefinitionFlags{KeyFile: s.keyFile}).Given()
+		asked := definition.Definition{Source: definition.Source{BaseURL: a.baseURL, Account: a.account}, Given: given}
 		return &definition.Fault{
 			Code: console.ExitNoInput, Text: fmt.Sprintf("the account has no form %s%s", plain.Line(form), plain.Line(plain.Hint(form, s.known))),
 			Cure: "check the form's name; `" + asked.Command("forms") + "` lists the forms of the account",

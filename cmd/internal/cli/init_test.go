@@ -200,7 +200,7 @@ func TestInitEnds(t *testing.T) {
 	if def := w.load(t, "form1.yaml"); def.Schema == nil || !strings.HasSuffix(def.Outputs[0].Path, "/out/{form}.csv") {
 		t.Errorf("%+v", def)
 	}
-	if err := w.begin(t.Context(), slices.Insert(typed, 5, "", "other", "form1.yml", "other.yaml")); err != nil || strings.Count(w.told.String(), "file already exists") != 2 {
+	if err := w.begin(t.Context(), slices.Insert(typed, 5, "", "form1", "other")); err != nil || strings.Count(w.told.String(), "file already exists") != 2 {
 		t.Errorf("%v\n%s", err, &w.told)
 	}
 	w.load(t, "other.yaml")

@@ -197,8 +197,7 @@ func (p *process) define(name, form string, service *console.ServiceFlags, state
 	if note != "" {
 		p.log.Tell(slog.LevelWarn, note)
 	}
-	given := console.DefinitionFlags{KeyFile: service.KeyFile}
-	def := &definition.Definition{Name: name, State: state, Source: source, Given: given.Given()}
+	def := &definition.Definition{Name: name, State: state, Source: source, Given: (&console.DefinitionFlags{KeyFile: service.KeyFile}).Given()}
 	if form != "" {
 		def.Forms = []string{form}
 	}

@@ -45,9 +45,6 @@ and removes all its dead letters.`,
 }
 
 func replay(ctx context.Context, p *process, files []string, f runFlags) error {
-	if err := f.checkDry(); err != nil {
-		return err
-	}
 	r, defs, err := f.open(ctx, p, files)
 	if err == nil && f.dryRun && pipelines.NeedsForms(defs[0], r.options) {
 		defs[0], err = p.loadKey(ctx, &f.DefinitionFlags, files[0])

@@ -44,9 +44,6 @@ request. If one fails, the others still run.`,
 		Annotations: map[string]string{commonFlags: "form from to last full dry-run strict report metrics progress"},
 		Args:        console.Definitions,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := f.checkDry(); err != nil {
-				return err
-			}
 			if f.dryRun {
 				return plan(cmd.Context(), p, args, planFlags{DefinitionFlags: f.DefinitionFlags, full: f.full})
 			}
@@ -61,14 +58,6 @@ request. If one fails, the others still run.`,
 	set.BoolVar(&f.dryRun, "dry-run", false, "show the plan and read nothing, as formetl plan does")
 	set.StringVar(&f.watch.metrics, "metrics", "", "write metrics of the run to this file (NAME.prom) for node_exporter's textfile collector")
 	return cmd
-}
-
-// checkDry refuses a report and metrics of a dry run, because nothing is run.
-func (f *runFlags) checkDry() error {
-	if f.dryRun && f.watch.report+f.watch.metrics != "" {
-		return console.Usagef("--dry-run runs nothing, so there is nothing for --report or --metrics: leave them out")
-	}
-	return nil
 }
 
 func run(ctx context.Context, p *process, files []string, f runFlags) error {

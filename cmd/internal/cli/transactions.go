@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -232,8 +231,6 @@ not its range: use --from and --to for that.`,
 		return nil
 	}
 	span.Register(cmd.Flags())
-	from := cmd.Flags().Lookup("from")
-	from.Usage, _, _ = strings.Cut(from.Usage, " (default") // not the definition's
 	cmd.Flags().Int64Var(&q.IDs.Min, "min-id", 0, "lowest result id to count")
 	cmd.Flags().Int64Var(&q.IDs.Max, "max-id", 0, "highest result id to count")
 	return cmd

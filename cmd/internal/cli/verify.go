@@ -127,8 +127,8 @@ func verifyOne(ctx context.Context, p *process, arg string, f verifyFlags) (*upk
 	return upkeep.VerifyPath(ctx, arg, options, f.Given())
 }
 
-// isDefinition tells whether a file's name is that of a definition, and not of an output of a run.
-func isDefinition(name string) bool {
-	extension := strings.ToLower(filepath.Ext(name))
+// isDefinition tells whether an argument is the file of a definition, and not an output of a run.
+func isDefinition(arg string) bool {
+	extension := strings.ToLower(filepath.Ext(arg))
 	return extension == ".yaml" || extension == ".yml"
 }

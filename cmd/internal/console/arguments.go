@@ -74,12 +74,15 @@ func OptionalDefinition(cmd *cobra.Command, args []string) error {
 }
 
 // checkPaths checks the paths that flags give for a leading ~: in --state=~/x a shell does not
-// replace it by the user's folder.
+// replace it by the user's folder. A dry run writes no report.
 func checkPaths(cmd *cobra.Command, _ []string) error {
 	for _, name := range []string{"output", "state", "report", "metrics", "schema", "dir", "api-key-file"} {
 		f := cmd.Flags().Lookup(name)
 		if f == nil || !f.Changed || (name == "output" || name == "state") && definition.OnS3(f.Value.String()) {
 			continue
+		}
+		if (name == "report" || name == "metrics") && cmd.Flags().Changed("dry-run") {
+			return Usagef("--dry-run runs nothing that --%s could tell of: leave one of them out", name)
 		}
 		if err := definition.CheckLocal(f.Value.String()); err != nil {
 			return Usagef("--%s %s: %w", name, f.Value, err)

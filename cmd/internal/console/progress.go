@@ -127,9 +127,8 @@ func (p *Progress) Wait(until time.Time) {
 	p.until = until
 }
 
-// sum adds up the progress of the forms. Failed means that one of them failed or was stopped.
-// remaining is how many results are still to be read; known is false if that is not known of every
-// form.
+// sum adds up the progress of the forms. remaining is how many results are still to be read; known
+// is false if that is not known of every form. Failed is set if one of them failed or was stopped.
 func (p *Progress) sum() (sum pipelines.Progress, remaining int64, known bool) {
 	known = len(p.forms) >= p.all && len(p.forms) > 0
 	for form, f := range p.forms {
