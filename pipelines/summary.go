@@ -46,6 +46,12 @@ func (f *formRun) summarise(snapshot *reconcile.Snapshot) {
 	for _, note := range unreadNotes(s) {
 		f.drift(note)
 	}
+	for _, c := range snapshot.Schema.Columns {
+		item := snapshot.Schema.Find(c.From.Item())
+		if c.From.Kind == schemas.FromOther && f.reader.Client.Generation() == "v1" && (item < 0 || len(snapshot.Schema.Columns[item].Choices) == 0) {
+			f.drift(fmt.Sprintf("column %s stays empty, because API v1 does not tell typed texts from choices; ask by API v2, or give the column from %q its choices in the schema file, such as choices: [red, blue]", c.Name, c.From.Item()))
+		}
+	}
 	byName := func(a, b schemas.Source) int { return cmp.Compare(a.String(), b.String()) }
 	for _, from := range slices.SortedFunc(maps.Keys(s.Ignored), byName) {
 		f.drift(fmt.Sprintf("%s is not in the schema and was left out of %s (unknown: ignore)", from, plain.Plural(s.Ignored[from], "result")))

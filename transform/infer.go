@@ -55,6 +55,7 @@ type sampled struct {
 	empty   int  // number of values that are empty
 	several int  // number of results with several values
 	shapes  shapes
+	seen    Seen // its choices, if it has typed texts
 
 	values int32 // number of values of the field in the current result
 	full   bool  // a value of the current result is not empty
@@ -115,6 +116,7 @@ func (s *sample) result(p *page.Page, cells []page.Cell, fields []*sampled) {
 			}
 			f.full = true
 			f.shapes.add(v, s.clock)
+			f.seen.choose(string(v), 1, nil)
 		}
 	}
 	for _, c := range cells { // several cells of one field count once

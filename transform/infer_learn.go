@@ -2,6 +2,8 @@ package transform
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -54,13 +56,17 @@ func (l *Learner) Add(p *page.Page) {
 
 // Schema returns the schema of the sample, and a Guess for each column. form
 // and naming are as in Infer. The columns count as declared, so they are not
-// marked Inferred. Call Schema once, after the last page.
+// marked Inferred. Items with typed texts have the choices of the sample. Call
+// Schema once, after the last page.
 func (l *Learner) Schema(form string, naming schemas.Naming) (*schemas.Schema, []Guess) {
 	out := l.Inferred(form, naming)
 	guesses := make([]Guess, len(out.Columns))
 	for i, c := range out.Columns {
 		guesses[i] = l.sample.guess(c)
 		out.Columns[i].Type, out.Columns[i].Reading.Formats, out.Columns[i].Inferred = guesses[i].Type, guesses[i].Formats, false
+		if out.Apart(c) { // API v1 does not tell what was typed, so a run needs them
+			out.Columns[i].Choices = slices.Sorted(maps.Keys(l.sample.at[c.From].seen.Choices))
+		}
 	}
 	return out, guesses
 }
@@ -89,7 +95,7 @@ func (s *sample) guess(c schemas.Column) Guess {
 	}
 	switch {
 	case c.From.Kind == schemas.FromOther:
-		g.Type, g.Why = c.Type, "text that people typed next to the choices"
+		g.Type, g.Why = c.Type, "text that people typed next to the choices; by API v1 whatever is not in `choices` counts as typed"
 	case f.several > 0:
 		g.Type, g.Why = schemas.ListOf(g.Type), fmt.Sprintf("several values in %d of %d results; %s", f.several, f.filled, g.Why)
 	}

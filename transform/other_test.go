@@ -2,6 +2,7 @@ package transform
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -157,7 +158,7 @@ func TestInferTyped(t *testing.T) {
 	l := NewLearner(time.UTC)
 	l.Add(p)
 	got, guesses := l.Schema("f", schemas.ByID)
-	if c := got.Columns[2]; c.Name != "item_1_other" || c.Type.Kind != schemas.String || c.Label != "Colours (other)" || guesses[2].Why != "text that people typed next to the choices" {
+	if c := got.Columns[2]; c.Name != "item_1_other" || c.Type.Kind != schemas.String || c.Label != "Colours (other)" || !strings.HasPrefix(guesses[2].Why, "text that people typed next to the choices;") || !slices.Equal(got.Columns[1].Choices, []string{"Other", "red"}) {
 		t.Errorf("%+v, %+v", c, guesses[2])
 	}
 }
