@@ -57,7 +57,7 @@ func (c *Client) translate(ctx context.Context, form string, s extract.Search) (
 // number is taken for a position, unless some label is a number.
 func (item *choices) position(criterion extract.Criterion) (string, error) {
 	if criterion.Operator != extract.OpEquals {
-		return "", cannotSearch(criterion, "choices can only be searched with equals; use equals, or API v1 (api: v1, --api v1)")
+		return "", cannotSearch(criterion, "choices can only be searched with equals")
 	}
 	numbers := false
 	for place, label := range item.labels {
@@ -74,7 +74,7 @@ func (item *choices) position(criterion extract.Criterion) (string, error) {
 		seen = append(seen, fmt.Sprintf("%q", item.labels[place]))
 	}
 	return "", cannotSearch(criterion, "it searches choices by position, and this choice is not among the latest results; they have "+
-		cmp.Or(strings.Join(seen, ", "), "none")+"; use one of these, drop this search, or use API v1 (api: v1, --api v1)")
+		cmp.Or(strings.Join(seen, ", "), "none"))
 }
 
 func isNumber(text string) bool {

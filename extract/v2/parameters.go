@@ -34,9 +34,9 @@ func searchable(c extract.Criterion) error {
 	var why string
 	switch {
 	case c.Operator.Bare():
-		why = "it cannot search for empty or answered columns; drop this search, or use API v1 (api: v1, --api v1)"
+		why = "it cannot search for empty or answered columns"
 	case c.Operator != extract.OpEquals && page.KnownMeta(c.Column):
-		why = "metas can only be searched with equals; use equals, or API v1 (api: v1, --api v1)"
+		why = "metas can only be searched with equals"
 	default:
 		return nil
 	}
@@ -49,10 +49,9 @@ func Searches(s extract.Search) bool {
 }
 
 // otherGeneration is the hint for what API v2 cannot do.
-const otherGeneration = "to ask by API v1, give --api v1, or in a definition write `source.api: v1`"
+const otherGeneration = "to ask by API v1, add --api v1, or write `api: v1` below `source:` in the definition"
 
-// cannotSearch returns the error for a criterion that API v2 cannot express. why also says
-// what to do.
+// cannotSearch returns the error for a criterion that API v2 cannot express.
 func cannotSearch(c extract.Criterion, why string) error {
 	c.Column = cmp.Or(c.Given, c.Column)
 	return &transport.Error{Code: 78, Problem: fmt.Sprintf("%s cannot search %s: %s", generation, c, why), Remedy: otherGeneration}

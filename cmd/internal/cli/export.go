@@ -472,7 +472,8 @@ func (f *exportFlags) resolve(ctx context.Context, p *process, def *definition.D
 	if len(f.where)+len(f.columns) == 0 {
 		return nil
 	}
-	known, err := columnsOf(ctx, def, o)
+	auto := def.Source.API == definition.APIAuto
+	known, plain, err := columnsOf(ctx, def, o)
 	if err != nil {
 		return err
 	}
@@ -492,6 +493,13 @@ func (f *exportFlags) resolve(ctx context.Context, p *process, def *definition.D
 			return err
 		}
 		def.Extract.Search.Where[i].Column, def.Extract.Search.Where[i].Given = from.ID, c.Column
+		text, answered := plain[from.ID]
+		if choices := answered && !text; auto && def.Source.API == definition.APIv2 && c.Operator != extract.OpEquals && (choices || from.Kind == schemas.FromMeta) {
+			def.Source.SetAPI(definition.APIv1) // v2 cannot search so; v1 has other columns
+			if known, _, err = columnsOf(ctx, def, o); err != nil {
+				return err
+			}
+		}
 	}
 	if err := repeated(def.Extract.Search.Where, given); err != nil {
 		return err
@@ -525,30 +533,37 @@ func listed(given []string, known []schemas.Column) []string {
 	return names
 }
 
-// columnsOf returns the columns that an export of the form has.
-func columnsOf(ctx context.Context, def *definition.Definition, o pipelines.Options) ([]schemas.Column, error) {
+// columnsOf returns the columns that an export of the form has, and of the items that one result
+// answers, by id, whether they are page.Field.Plain.
+func columnsOf(ctx context.Context, def *definition.Definition, o pipelines.Options) ([]schemas.Column, map[string]bool, error) {
 	client, err := pipelines.NewClient(ctx, def, o)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer client.Close()
 	form := def.Forms[0]
 	p, err := client.Results(ctx, form, extract.ResultsQuery{Limit: 1, Headings: true, CustomLabels: def.Extract.CustomLabels})
 	if err != nil {
-		return nil, fmt.Errorf("cannot read the headings of form %s: %w", form, err)
+		return nil, nil, fmt.Errorf("cannot read the headings of form %s: %w", form, err)
 	}
 	defer p.Release()
+	plain := map[string]bool{}
+	for _, x := range p.Fields {
+		if x.Kind == page.KindItem {
+			plain[x.ID] = x.Plain
+		}
+	}
 	columns := transform.Infer(form, []*page.Page{p}, def.Names)
 	declared := &schemas.Schema{}
 	if def.Schema != nil {
 		*declared = *def.Schema
 	}
-	if client.Generation() == "v2" { // what people typed may follow beside any item
+	if client.Generation() == "v2" { // what people typed may follow beside any item with choices
 		for _, s := range []*schemas.Schema{declared, columns} {
-			s.AddTyped(def.Names, func(c schemas.Column) bool { return c.Other != schemas.OtherInline })
+			s.AddTyped(def.Names, func(c schemas.Column) bool { return c.Other != schemas.OtherInline && !plain[c.From.ID] })
 		}
 	}
-	return slices.Concat(declared.Columns, columns.Columns), nil // the schema's names take precedence
+	return slices.Concat(declared.Columns, columns.Columns), plain, nil // the schema's names take precedence
 }
 
 // sourceOf finds a column by its heading, the label on the form, item_<id> or its id. A name that
@@ -566,7 +581,9 @@ func sourceOf(flag, name string, known []schemas.Column) (schemas.Source, error)
 		func(c schemas.Column) bool {
 			return c.From.ID == name && c.From.Kind != schemas.FromOther || c.From.String() == name
 		},
-		func(c schemas.Column) bool { return c.From.Kind == schemas.FromItem && "item_"+c.From.ID == name },
+		func(c schemas.Column) bool {
+			return c.From.Kind == schemas.FromItem && (schemas.ItemName(c.From.ID) == name || "item_"+c.From.ID == name)
+		},
 		func(c schemas.Column) bool { return c.Label == name },
 		func(c schemas.Column) bool {
 			return strings.EqualFold(c.Name, name) || strings.EqualFold(onOneLine(c.Label), onOneLine(name))
@@ -587,6 +604,9 @@ func sourceOf(flag, name string, known []schemas.Column) (schemas.Source, error)
 	}
 	if len(known) <= 1 {
 		return guess(name), nil
+	}
+	if flag == "--where" { // which cannot search what people typed
+		known = slices.DeleteFunc(slices.Clone(known), func(c schemas.Column) bool { return c.From.Kind == schemas.FromOther })
 	}
 	names := make([]string, 0, 2*len(known))
 	// The questions of a form tell people more than its metas, so the questions come first.
@@ -616,7 +636,7 @@ func onOneLine(label string) string { return strings.Join(strings.Fields(label),
 
 // guess takes a name for the id of an item if it looks like a number, otherwise for that of a meta.
 func guess(name string) schemas.Source {
-	id := strings.TrimPrefix(name, "item_")
+	id := strings.ReplaceAll(strings.TrimPrefix(name, "item_"), "_", "-")
 	if id != "" && strings.Trim(id, "0123456789-") == "" {
 		return schemas.Source{Kind: schemas.FromItem, ID: id}
 	}
