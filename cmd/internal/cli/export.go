@@ -160,16 +160,18 @@ func export(ctx context.Context, p *process, f exportFlags) error {
 
 // guardedCells counts the cells to which --excel added a '.
 type guardedCells struct {
-	mu     sync.Mutex
-	n      int64
-	column string // the heading of the first such cell
+	mu      sync.Mutex
+	n       int64
+	columns []string // the headings of such cells
 }
 
 func (g *guardedCells) add(column string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.n++
-	g.column = cmp.Or(g.column, column)
+	if column = plain.Line(column); !slices.Contains(g.columns, column) {
+		g.columns = append(g.columns, column)
+	}
 }
 
 // tell explains the cells to a person, if there are any.
@@ -177,12 +179,8 @@ func (g *guardedCells) tell(log *console.Log) {
 	if g.n == 0 {
 		return
 	}
-	begin, them := "begin", "them as formulas"
-	if g.n == 1 {
-		begin, them = "begins", "it as a formula"
-	}
-	log.Tell(slog.LevelInfo, fmt.Sprintf("%s that %s with =, +, - or @ got a leading ' so that Excel does not run %s: column %s; .xlsx needs no '", plain.Plural(g.n, "cell"), begin, them, plain.Line(g.column)),
-		slog.Int64("cells", g.n), slog.String("column", g.column))
+	log.Tell(slog.LevelInfo, fmt.Sprintf("%s got a leading ', in %s: Excel may take for a formula what begins with =, +, -, @, a tab or a line break; .xlsx needs no '", plain.Plural(g.n, "cell"), plain.Few(g.columns, 20)),
+		slog.Int64("cells", g.n), slog.String("columns", strings.Join(g.columns, ", ")))
 }
 
 // run exports the form, or its first results with --limit.
@@ -582,7 +580,7 @@ func sourceOf(flag, name string, known []schemas.Column) (schemas.Source, error)
 			return c.From.ID == name && c.From.Kind != schemas.FromOther || c.From.String() == name
 		},
 		func(c schemas.Column) bool {
-			return c.From.Kind == schemas.FromItem && (schemas.ItemName(c.From.ID) == name || "item_"+c.From.ID == name)
+			return c.From.Kind == schemas.FromItem && schemas.ItemName(c.From.ID) == schemas.ItemName(strings.TrimPrefix(name, "item_"))
 		},
 		func(c schemas.Column) bool { return c.Label == name },
 		func(c schemas.Column) bool {
