@@ -442,8 +442,12 @@ func (f *formRun) drift(what string) {
 func (f *formRun) progress(rows, expected int64, done bool) {
 	r := f.requests()
 	windows, read := f.reader.Windows()
-	f.o.Progress(Progress{
+	p := Progress{
 		Form: f.reader.Name, Rows: rows, Expected: expected, Done: done, Requests: r.All(), Files: r.Files,
 		Windows: windows, WindowsDone: read, Forms: f.o.forms,
-	})
+	}
+	if f.uploads != nil {
+		p.FilesPlanned = max(r.Files, f.uploads.Report().Planned)
+	}
+	f.o.Progress(p)
 }

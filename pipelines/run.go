@@ -23,7 +23,8 @@ type Progress struct {
 	Rows     int64 // results read so far
 	Expected int64 // results counted, or extract.Unknown
 	Requests int64
-	Files    int64 // uploaded files asked for so far
+	// Files is how many uploaded files the run asked for so far, of FilesPlanned (uploads.Report).
+	Files, FilesPlanned int64
 	// Windows is how many windows of time the plan has, 0 before it is made. WindowsDone
 	// is how many of these are read.
 	Windows, WindowsDone int64

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/formetl/formetl/schemas"
+	"github.com/formetl/formetl/schemas/plain"
 )
 
 const (
@@ -33,7 +34,7 @@ func (s *shapes) fit(identifier string) (schemas.Type, string) {
 	if s.values < evidence {
 		return text, fmt.Sprintf("%s to tell the type (at least %d)", few(s.values), evidence)
 	}
-	all := fmt.Sprintf("all %d values are ", s.values)
+	all := "all " + plain.Thousands(s.values) + " values are "
 	switch s.values {
 	case s.numbers.ints:
 		if why := s.numbers.names(identifier); why != "" {
@@ -96,7 +97,7 @@ func (n *numbers) decimal(all, identifier string) (schemas.Type, string) {
 // text says why values fit no type but string.
 func (s *shapes) text() string {
 	if hint := s.foreign.hint(s.values); hint != "" {
-		return fmt.Sprintf("all %d values look %s", s.values, hint)
+		return fmt.Sprintf("all %s values look %s", plain.Thousands(s.values), hint)
 	}
 	for _, form := range []struct {
 		n    int
@@ -146,7 +147,7 @@ func fits(n int) string {
 	if n == 1 {
 		return "its only value is one"
 	}
-	return fmt.Sprintf("all %d values are times", n)
+	return "all " + plain.Thousands(n) + " values are times"
 }
 
 func few(n int) string {

@@ -102,7 +102,7 @@ func ParseLast(s string) (Range, error) {
 			To:   unit.Start,
 		}, nil
 	}
-	if !backShape.MatchString("-" + s) {
+	if !backShape.MatchString("-"+s) || strings.HasPrefix(s, "0") {
 		return Range{}, fmt.Errorf("%s is not a length of time; write %s, or a length such as 7d, 12h or 3mo", Quote(s), unitNames())
 	}
 	if n, ok := strings.CutSuffix(s, "m"); ok {

@@ -120,7 +120,7 @@ func presence(c schemas.Column, g transform.Guess) string {
 	case g.Filled == g.Results:
 		return "; a value in all " + plain.Plural(g.Results, "result") + empty
 	}
-	return fmt.Sprintf("; no value in %d of %s", g.Results-g.Filled, plain.Plural(g.Results, "result")) + empty
+	return fmt.Sprintf("; no value in %s of %s", plain.Thousands(g.Results-g.Filled), plain.Plural(g.Results, "result")) + empty
 }
 
 // longestLabel is how many characters of a label a comment of an inferred schema shows.

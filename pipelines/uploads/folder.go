@@ -69,6 +69,7 @@ type Report struct {
 	Bytes   int64                          `json:"bytes"`   // of the stored ones
 	Fetched int64                          `json:"fetched"` // files that this run asked the service for
 	Removed int64                          `json:"removed"` // files of results that are deleted or have other files now
+	Planned int64                          `json:"-"`       // files of results for which no earlier run asked
 }
 
 // wanted returns the items whose files are fetched: those of the columns that are written. nil means
@@ -237,7 +238,7 @@ func (f *Folder) Report() *Report { return &f.report }
 // Fetch fetches the files of the snapshot's results that are not stored yet. Those of the results in
 // deleted, and those that an edited result no longer names, are left to Tidy. It ends early, with an
 // error that tells to run again, if the service is away or the budget is used up: what was fetched
-// is kept. watch is called after each file.
+// is kept. watch is called before the first file and after each.
 func (f *Folder) Fetch(ctx context.Context, s *reconcile.Snapshot, deleted idset.Set, watch func()) error {
 	f.watch = watch
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -251,6 +252,21 @@ func (f *Folder) Fetch(ctx context.Context, s *reconcile.Snapshot, deleted idset
 		case <-ctx.Done():
 		}
 	})
+	for _, w := range s.Windows {
+		err := f.each(ctx, s, w, func(results []result) error {
+			for _, r := range results {
+				if !f.entries.Contains(r.id) {
+					f.report.Planned += int64(len(r.links))
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return cmp.Or(context.Cause(ctx), err)
+		}
+	}
+	f.job.Log.LogAttrs(ctx, slog.LevelInfo, "fetching uploaded files", slog.Int64("files", f.report.Planned))
+	watch()
 	for _, w := range s.Windows {
 		err := f.each(ctx, s, w, func(results []result) error {
 			group, fetching := errgroup.WithContext(ctx)

@@ -131,6 +131,7 @@ func export(ctx context.Context, p *process, f exportFlags) error {
 	err = f.resolve(ctx, p, def, options)
 	if err == nil {
 		err = f.watch.prepare(p, bar, &options)
+		options.Progress = p.tellFiles(def, options.Progress)
 	}
 	if err != nil {
 		return errors.Join(err, taken.End(context.WithoutCancel(ctx), nil))
@@ -196,6 +197,24 @@ func (f *exportFlags) run(ctx context.Context, p *process, def *definition.Defin
 func (f *exportFlags) tellWait(p *process, def *definition.Definition, bar *console.Progress) {
 	if f.limit == 0 && def.Outputs[0].Path == definition.StdoutPath && (bar.Shown() || console.IsTerminal(p.stdout)) {
 		p.log.Tell(slog.LevelInfo, "rows come at the end; for a quick look add --limit 10")
+	}
+}
+
+// tellFiles passes progress on to next, and tells a person how many uploaded files are downloaded.
+func (p *process) tellFiles(def *definition.Definition, next func(pipelines.Progress)) func(pipelines.Progress) {
+	var once sync.Once
+	return func(u pipelines.Progress) {
+		next(u)
+		if u.FilesPlanned == 0 {
+			return
+		}
+		once.Do(func() {
+			text := "downloading " + plain.Plural(u.FilesPlanned, "uploaded file")
+			if most := def.Source.Requests.PerMinute; most > 0 {
+				text += fmt.Sprintf(", at most %d a minute: about %s", most, plain.Lasting(time.Duration(u.FilesPlanned)*time.Minute/time.Duration(most)))
+			}
+			p.log.Tell(slog.LevelInfo, text, slog.Int64("files", u.FilesPlanned))
+		})
 	}
 }
 

@@ -106,6 +106,8 @@ func (p *process) loadKey(ctx context.Context, f *console.DefinitionFlags, file 
 // keyForForms is the end of help texts that say when the commands of openOutputs use the API key.
 const keyForForms = ", if the definition names its forms by patterns"
 
+const emptyRange = "the range is empty: it begins at %s and ends at %s; --to is the first day that you do not want, --through the last day that you want"
+
 // checkSpan refuses a range that is empty because of the flags that give a range.
 func checkSpan(def *definition.Definition, o pipelines.Options) error {
 	if o.Range.From == nil && o.Range.To == nil {
@@ -117,7 +119,7 @@ func checkSpan(def *definition.Definition, o pipelines.Options) error {
 	case !ok:
 		return err
 	case o.Range.From != nil && o.Range.To != nil:
-		return console.Usagef("the range is empty: it begins at %s and ends at %s; --to is the first day that you do not want, --through the last day that you want", load.Wall(e.Window.From), load.Wall(e.Window.To))
+		return console.Usagef(emptyRange, load.Wall(e.Window.From), load.Wall(e.Window.To))
 	case o.Range.From == nil:
 		return console.Usagef("--to %s is before the beginning of the range at %s: give a later --to", load.Wall(e.Window.To), load.Wall(e.Window.From))
 	}

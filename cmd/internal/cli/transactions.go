@@ -13,6 +13,7 @@ import (
 
 	"github.com/formetl/formetl/cmd/internal/console"
 	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/schemas/plain"
@@ -210,7 +211,7 @@ not its range: use --from and --to for that.`,
 	}, true, func(ctx context.Context, c extract.Client, def *definition.Definition, form string) (reply, error) {
 		q.Window = options.Range.In(def.Source.Zone, time.Now())
 		if w := q.Window; !w.From.IsZero() && !w.To.IsZero() && !w.From.Before(w.To) {
-			return reply{}, console.Usagef("the range %s is empty: give an earlier --from", w)
+			return reply{}, console.Usagef(emptyRange, load.Wall(w.From), load.Wall(w.To))
 		}
 		n, err := extract.Counting(c).Count(ctx, form, q)
 		return reply{struct {

@@ -133,7 +133,8 @@ func (p *Progress) sum() (sum pipelines.Progress, remaining int64, known bool) {
 	known = len(p.forms) >= p.all && len(p.forms) > 0
 	for form, f := range p.forms {
 		sum.Windows, sum.WindowsDone, sum.Rows, sum.Requests = sum.Windows+f.Windows, sum.WindowsDone+f.WindowsDone, sum.Rows+f.Rows, sum.Requests+f.Requests
-		sum.Files, sum.Expected, sum.Failed = sum.Files+f.Files, sum.Expected+f.Rows, sum.Failed || p.ended[form] && !f.Done
+		sum.Files, sum.FilesPlanned = sum.Files+f.Files, sum.FilesPlanned+f.FilesPlanned
+		sum.Expected, sum.Failed = sum.Expected+f.Rows, sum.Failed || p.ended[form] && !f.Done
 		if !f.Done {
 			sum.Expected += max(0, f.Expected-f.Rows)
 		}
@@ -167,8 +168,8 @@ func (p *Progress) line(began, now time.Time) string {
 	}
 	sum, remaining, known := p.sum()
 	parts := []string{fmt.Sprintf("%s %s / %s results", head, plain.Thousands(sum.Rows), plain.Thousands(sum.Expected))}
-	if sum.Files > 0 {
-		parts = append(parts, plain.Plural(sum.Files, "file"))
+	if sum.FilesPlanned > 0 {
+		parts = append(parts, fmt.Sprintf("%s of %s", plain.Thousands(sum.Files), plain.Plural(sum.FilesPlanned, "file")))
 	}
 	if (known && !sum.Failed || sum.Expected > sum.Rows) && sum.Expected > 0 {
 		share = float64(sum.Rows) / float64(sum.Expected)
@@ -200,8 +201,8 @@ func (p *Progress) record(ctx context.Context, log *slog.Logger, now time.Time) 
 		slog.Int("forms_done", len(p.ended)), slog.Int("forms", p.all), slog.Int64("windows_done", sum.WindowsDone), slog.Int64("windows", sum.Windows),
 		slog.Int64("results", sum.Rows), slog.Int64("requests", sum.Requests), slog.Float64("rate", math.Round(rate*10)/10),
 	}
-	if sum.Files > 0 {
-		attrs = append(attrs, slog.Int64("files", sum.Files))
+	if sum.FilesPlanned > 0 {
+		attrs = append(attrs, slog.Int64("files", sum.Files), slog.Int64("files_planned", sum.FilesPlanned))
 	}
 	if known && rate > 0 && !now.Before(p.until) {
 		attrs = append(attrs, slog.Duration("time_left", time.Duration(float64(remaining)/rate*float64(time.Second)).Round(time.Second)))

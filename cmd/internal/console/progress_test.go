@@ -103,11 +103,11 @@ func TestProgressSays(t *testing.T) {
 		stop := p.Start(t.Context(), slog.New(slog.DiscardHandler), time.Now(), nil)
 		p.Wait(time.Now().Add(after))
 		p.Update(pipelines.Progress{Form: "f", Forms: 2, Rows: 1, Expected: 5})
-		p.Update(pipelines.Progress{Form: "g", Forms: 2, Rows: 3, Expected: 3, Files: 7, Done: true})
+		p.Update(pipelines.Progress{Form: "g", Forms: 2, Rows: 3, Expected: 3, Files: 7, FilesPlanned: 9, Done: true})
 		p.Update(pipelines.Progress{Form: "f", Failed: true})
 		stop()
 		text := out.drawn()
-		if !strings.Contains(text, want) || !strings.Contains(text, "50 %") || !strings.Contains(text, "4 / 8 results, 7 files") || strings.Count(text, "[") != strings.Count(text, "]") {
+		if !strings.Contains(text, want) || !strings.Contains(text, "50 %") || !strings.Contains(text, "4 / 8 results, 7 of 9 files") || strings.Count(text, "[") != strings.Count(text, "]") {
 			t.Errorf("drawn %q", text)
 		}
 	}
