@@ -19,12 +19,11 @@ const pointPlanned = "planned"
 
 // Progress is how far a form's run has come.
 type Progress struct {
-	Form     string
-	Rows     int64 // results read so far
-	Expected int64 // results counted, or extract.Unknown
-	Requests int64
-	// Files is how many uploaded files the run asked for so far, of FilesPlanned (uploads.Report).
-	Files, FilesPlanned int64
+	Form                string
+	Rows                int64 // results read so far
+	Expected            int64 // results counted, or extract.Unknown
+	Requests            int64
+	Files, FilesPlanned int64 // uploaded files asked for so far, and in all (uploads.Report)
 	// Windows is how many windows of time the plan has, 0 before it is made. WindowsDone
 	// is how many of these are read.
 	Windows, WindowsDone int64

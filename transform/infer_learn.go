@@ -56,8 +56,7 @@ func (l *Learner) Add(p *page.Page) {
 
 // Schema returns the schema of the sample, and a Guess for each column. form
 // and naming are as in Infer. The columns count as declared, so they are not
-// marked Inferred. Items with typed texts have the choices of the sample. Call
-// Schema once, after the last page.
+// marked Inferred. Call Schema once, after the last page.
 func (l *Learner) Schema(form string, naming schemas.Naming) (*schemas.Schema, []Guess) {
 	out := l.Inferred(form, naming)
 	guesses := make([]Guess, len(out.Columns))

@@ -29,7 +29,7 @@ type Field struct {
 	ID    string
 	Type  string // the item's type attribute, "" for metas and where it is missing
 	Index int    // the item's index attribute, its position on the form; 0 if missing
-	Plain bool   // API v2: its first answer was a single text, so it is no item with choices
+	Plain bool   // API v2: an answer is a single text, so it is no item with choices
 }
 
 // Heading is a column's label, which the service sends if fs_include_headings is set. The

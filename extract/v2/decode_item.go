@@ -111,9 +111,7 @@ func (d *decoder) readItem(first bool, from int) error {
 		return nil
 	}
 	at, added := d.field(page.KindItem, id)
-	if added {
-		d.Page.Fields[at-fieldSlots].Plain = i.hasValue
-	}
+	d.Page.Fields[at-fieldSlots].Plain = i.hasValue || d.Page.Fields[at-fieldSlots].Plain
 	if added && i.position.End > 0 {
 		// A position that is no number counts as missing, because it only orders columns.
 		if n, err := strconv.Atoi(string(s.Bytes(i.position))); err == nil {

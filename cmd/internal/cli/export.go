@@ -202,19 +202,15 @@ func (f *exportFlags) tellWait(p *process, def *definition.Definition, bar *cons
 
 // tellFiles passes progress on to next, and tells a person how many uploaded files are downloaded.
 func (p *process) tellFiles(def *definition.Definition, next func(pipelines.Progress)) func(pipelines.Progress) {
-	var once sync.Once
 	return func(u pipelines.Progress) {
-		next(u)
-		if u.FilesPlanned == 0 {
+		if next(u); u.FilesPlanned == 0 || u.Files > 0 {
 			return
 		}
-		once.Do(func() {
-			text := "downloading " + plain.Plural(u.FilesPlanned, "uploaded file")
-			if most := def.Source.Requests.PerMinute; most > 0 {
-				text += fmt.Sprintf(", at most %d a minute: about %s", most, plain.Lasting(time.Duration(u.FilesPlanned)*time.Minute/time.Duration(most)))
-			}
-			p.log.Tell(slog.LevelInfo, text, slog.Int64("files", u.FilesPlanned))
-		})
+		text := "downloading " + plain.Plural(u.FilesPlanned, "uploaded file")
+		if most := def.Source.Requests.PerMinute; most > 0 {
+			text += fmt.Sprintf(", at most %d a minute: about %s", most, plain.Lasting(time.Duration(u.FilesPlanned)*time.Minute/time.Duration(most)))
+		}
+		p.log.Tell(slog.LevelInfo, text, slog.Int64("files", u.FilesPlanned))
 	}
 }
 
@@ -489,8 +485,7 @@ func (f *exportFlags) resolve(ctx context.Context, p *process, def *definition.D
 	if len(f.where)+len(f.columns) == 0 {
 		return nil
 	}
-	auto := def.Source.API == definition.APIAuto
-	known, plain, err := columnsOf(ctx, def, o)
+	known, err := columnsOf(ctx, def, o)
 	if err != nil {
 		return err
 	}
@@ -500,23 +495,15 @@ func (f *exportFlags) resolve(ctx context.Context, p *process, def *definition.D
 	given := slices.Clone(def.Extract.Search.Where)
 	for i, c := range given {
 		from, err := sourceOf("--where", c.Column, known)
-		if err == nil && from.Kind == schemas.FromResultID {
-			err = console.Usagef("--where %s: the service cannot search by the id of a result", c.Column)
-		}
-		if err == nil && from.Kind == schemas.FromOther {
-			err = console.Usagef("--where %s: the service cannot search text that people typed beside choices", c.Column)
-		}
-		if err != nil {
+		switch {
+		case err != nil:
 			return err
+		case from.Kind == schemas.FromResultID:
+			return console.Usagef("--where %s: the service cannot search by the id of a result", c.Column)
+		case from.Kind == schemas.FromOther:
+			return console.Usagef("--where %s: the service cannot search text that people typed beside choices", c.Column)
 		}
 		def.Extract.Search.Where[i].Column, def.Extract.Search.Where[i].Given = from.ID, c.Column
-		text, answered := plain[from.ID]
-		if choices := answered && !text; auto && def.Source.API == definition.APIv2 && c.Operator != extract.OpEquals && (choices || from.Kind == schemas.FromMeta) {
-			def.Source.SetAPI(definition.APIv1) // v2 cannot search so; v1 has other columns
-			if known, _, err = columnsOf(ctx, def, o); err != nil {
-				return err
-			}
-		}
 	}
 	if err := repeated(def.Extract.Search.Where, given); err != nil {
 		return err
@@ -550,25 +537,22 @@ func listed(given []string, known []schemas.Column) []string {
 	return names
 }
 
-// columnsOf returns the columns that an export of the form has, and of the items that one result
-// answers, by id, whether they are page.Field.Plain.
-func columnsOf(ctx context.Context, def *definition.Definition, o pipelines.Options) ([]schemas.Column, map[string]bool, error) {
+// columnsOf returns the columns that an export of the form has.
+func columnsOf(ctx context.Context, def *definition.Definition, o pipelines.Options) ([]schemas.Column, error) {
 	client, err := pipelines.NewClient(ctx, def, o)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	defer client.Close()
 	form := def.Forms[0]
 	p, err := client.Results(ctx, form, extract.ResultsQuery{Limit: 1, Headings: true, CustomLabels: def.Extract.CustomLabels})
 	if err != nil {
-		return nil, nil, fmt.Errorf("cannot read the headings of form %s: %w", form, err)
+		return nil, fmt.Errorf("cannot read the headings of form %s: %w", form, err)
 	}
 	defer p.Release()
-	plain := map[string]bool{}
+	texts := map[string]bool{}
 	for _, x := range p.Fields {
-		if x.Kind == page.KindItem {
-			plain[x.ID] = x.Plain
-		}
+		texts[x.ID] = x.Plain // of items alone
 	}
 	columns := transform.Infer(form, []*page.Page{p}, def.Names)
 	declared := &schemas.Schema{}
@@ -577,10 +561,10 @@ func columnsOf(ctx context.Context, def *definition.Definition, o pipelines.Opti
 	}
 	if client.Generation() == "v2" { // what people typed may follow beside any item with choices
 		for _, s := range []*schemas.Schema{declared, columns} {
-			s.AddTyped(def.Names, func(c schemas.Column) bool { return c.Other != schemas.OtherInline && !plain[c.From.ID] })
+			s.AddTyped(def.Names, func(c schemas.Column) bool { return c.Other != schemas.OtherInline && !texts[c.From.ID] })
 		}
 	}
-	return slices.Concat(declared.Columns, columns.Columns), plain, nil // the schema's names take precedence
+	return slices.Concat(declared.Columns, columns.Columns), nil // the schema's names take precedence
 }
 
 // sourceOf finds a column by its heading, the label on the form, item_<id> or its id. A name that
