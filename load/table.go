@@ -39,6 +39,8 @@ type Table interface {
 	Amend(ctx context.Context, m *Manifest, version string) error
 	// Letters returns the dead letters of a part.
 	Letters(ctx context.Context, p Part) ([]byte, error)
+	// LettersTable returns the name of the table with the dead letters, such as formetl.rejects.
+	LettersTable() string
 }
 
 // FilesTable is the name by which uploaded files stand in TableRows.List.

@@ -217,6 +217,9 @@ func idOf(m *load.Manifest) (string, error) {
 	return m.Schema[at].Name, nil
 }
 
+// LettersTable returns the name of the table with the dead letters.
+func (t *Table) LettersTable() string { return t.Control + ".rejects" }
+
 // Letters returns the dead letters of a part.
 func (t *Table) Letters(ctx context.Context, p load.Part) (lines []byte, err error) {
 	err = t.with(ctx, "read the dead letters of", func(c *pgx.Conn) error {

@@ -70,8 +70,8 @@ type Report struct {
 	// CompanionsError says why the codebook beside the output could not be
 	// written. The data are complete without it.
 	CompanionsError string `json:"companions_error,omitempty"`
-	// DeadLetters is the path of the file or folder with the results that this run rejected,
-	// "" if it rejected none.
+	// DeadLetters is the path of the file or folder, or the name of the database's table, with the
+	// results that this run rejected, "" if it rejected none.
 	DeadLetters string `json:"dead_letters,omitempty"`
 	// Changed says how many rows of a table this run changed.
 	Changed *load.TableChange `json:"changed,omitempty"`

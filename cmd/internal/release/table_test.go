@@ -14,7 +14,7 @@ import (
 	"github.com/formetl/formetl/load/loadtest/needs"
 )
 
-// The dead letters of a table are of what is rejected now.
+// The dead letters of a table are of what is rejected now, and the run that rejects tells of them.
 func TestDeadLetters(t *testing.T) {
 	w := newTableWorld(t)
 	amount := func(id int64, text string) {
@@ -34,8 +34,11 @@ func TestDeadLetters(t *testing.T) {
 		{func() { w.form.Delete(ids[4]) }, 0},
 	} {
 		life.do()
-		for range 2 {
-			w.run()
+		for run := range 2 {
+			_, _, log := w.try("run", w.definition())
+			if told := strings.Contains(log, "dead_letters=formetl.rejects"); told != (life.want > 0) {
+				t.Errorf("life %d, run %d tells of rejects: %v", i, run, told)
+			}
 			got := w.query("SELECT count(DISTINCT part) FROM formetl.rejects")
 			if got[0] != strconv.Itoa(life.want) {
 				t.Errorf("life %d: %s parts with dead letters, want %d", i, got[0], life.want)
