@@ -62,6 +62,8 @@ type Manifest struct {
 	// Profile is the CSV profile, "" for strict.
 	Profile string   `json:"profile,omitempty"`
 	Schema  []Column `json:"schema"`
+	// Ignored are the sources of the form's fields that have no column (unknown: ignore).
+	Ignored []string `json:"ignored,omitempty"`
 	// Files tells that a table of uploaded files stands beside a table of a database.
 	Files    bool   `json:"files,omitempty"`
 	Parts    []Part `json:"parts"`

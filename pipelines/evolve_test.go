@@ -92,7 +92,7 @@ func (l *driftingForm) checkOrder(before []string) []string {
 }
 
 // TestUnknownFieldsAcrossRuns: ignored ones never get a column, also once
-// there is a dataset; with fail the run ends, names what to write, and leaves
+// there is a dataset, and are told once, by a later run than the first; with fail the run ends, names what to write, and leaves
 // what is there.
 func TestUnknownFieldsAcrossRuns(t *testing.T) {
 	l := &driftingForm{w: newWorld(t)}
@@ -101,11 +101,11 @@ func TestUnknownFieldsAcrossRuns(t *testing.T) {
 	def.Schema.Columns = append(def.Schema.Columns,
 		schemas.Column{Name: "state", From: schemas.Source{Kind: schemas.FromMeta, ID: "result_status"}, Type: schemas.Type{Kind: schemas.String}},
 		schemas.Column{Name: "at", From: schemas.Source{Kind: schemas.FromMeta, ID: "date_finish"}, Type: schemas.Type{Kind: schemas.Timestamp}})
-	l.next([]string{"1 text A"})
-	l.run(def, options())
-	l.next([]string{"1 text A", "9 text Late"})
-	if got := l.run(def, options()); pipelinestest.ChangeLines(got.Changes) != "added item:9  [] [] Late x2" {
-		t.Errorf("got %s", pipelinestest.ChangeLines(got.Changes))
+	for _, c := range []struct{ late, want string }{{"8 text Early", ""}, {"9 text Late", "added item:9  [] [] Late x2"}, {"9 text Late", ""}} {
+		l.next([]string{"1 text A", c.late})
+		if got := pipelinestest.ChangeLines(l.run(def, options()).Changes); got != c.want {
+			t.Errorf("got %q, want %q", got, c.want)
+		}
 	}
 	m := readManifest(t, filepath.Join(l.w.path("days"), load.ManifestName))
 	if len(m.Schema) != 4 {
@@ -115,7 +115,7 @@ func TestUnknownFieldsAcrossRuns(t *testing.T) {
 	def.Schema.Unknown = schemas.UnknownFail
 	l.next([]string{"1 text A", "9 text Late"})
 	o := options()
-	o.Now = zoned(t, l.w, "2026-01-03 23:00:00")
+	o.Now = zoned(t, l.w, "2026-01-04 23:00:00")
 	_, err := pipelines.Run(t.Context(), def, o)
 	var unknown *transform.UnknownFieldError
 	if !errors.As(err, &unknown) || !strings.Contains(err.Error(), `add the column {name: "item_9", from: "item:9", type: string}, or set unknown: add or unknown: ignore`) {

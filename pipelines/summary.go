@@ -1,7 +1,6 @@
 package pipelines
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -51,10 +50,6 @@ func (f *formRun) summarise(snapshot *reconcile.Snapshot) {
 		if c.From.Kind == schemas.FromOther && f.reader.Client.Generation() == "v1" && (item < 0 || len(snapshot.Schema.Columns[item].Choices) == 0) {
 			f.drift(fmt.Sprintf("column %s stays empty, because API v1 does not tell typed texts from choices; ask by API v2, or give the column from %q its choices in the schema file, such as choices: [red, blue]", c.Name, c.From.Item()))
 		}
-	}
-	byName := func(a, b schemas.Source) int { return cmp.Compare(a.String(), b.String()) }
-	for _, from := range slices.SortedFunc(maps.Keys(s.Ignored), byName) {
-		f.drift(fmt.Sprintf("%s is not in the schema and was left out of %s (unknown: ignore)", from, plain.Plural(s.Ignored[from], "result")))
 	}
 	r.Changes = formChanges(f, reconcile.Columns(snapshot.Schema, snapshot.Labels, snapshot.Windows), snapshot.Labels, s)
 }

@@ -173,13 +173,14 @@ func (p *place) newManifest(columns []schemas.Column, windows []*reading.Window,
 		before = elements(before)
 	}
 	described := manifestColumns(columns, s.Schema.HMACKey)
-	FormSeen{Columns: columns, Labels: s.Labels, Stats: s.Stats}.describe(described, before)
+	seen := FormSeen{Columns: columns, Labels: s.Labels, Stats: s.Stats}
+	seen.describe(described, before)
 	if p.out.Exploded() {
 		described[positionAt] = manifestColumns(columns[positionAt:positionAt+1], schemas.HMACKey{})[0] // the form lacks this column
 	}
 	m := load.Manifest{
 		Format: p.format.Name, Pipeline: j.Def.Name, Form: j.Form, RunID: j.RunID, CreatedAt: j.Now(),
-		Range: load.Span(s.Interval.Read.From, s.Interval.Read.To), Schema: described, Names: j.naming(), Source: j.source(), Profile: profileRule(p.out.Profile),
+		Range: load.Span(s.Interval.Read.From, s.Interval.Read.To), Schema: described, Ignored: seen.leftOut(before), Names: j.naming(), Source: j.source(), Profile: profileRule(p.out.Profile),
 		Rejected: rejectsOf(windows), Verified: s.Verified, Requests: j.Requests(),
 	}
 	if own {

@@ -43,9 +43,9 @@ func (f FormSeen) gone() func(from schemas.Source, label string) bool {
 // before, which is nil where there was no such run. whole tells that the new manifest will
 // not keep columns that this run does not have.
 //
-// describe puts the changes that are reported here into the next manifest, so that the next
-// run does not report them again. Fields that the schema leaves out, and several values
-// that are joined into one, are reported by every run.
+// newManifest puts the changes that are reported here into the next manifest, so that the next
+// run does not report them again. Several values that are joined into one are reported by every
+// run.
 func (f FormSeen) Changes(before *load.Manifest, whole bool) []schemas.Change {
 	gone, known, changes := f.gone(), bySource(before), make([]schemas.Change, 0, len(f.Columns))
 	for _, c := range f.Columns {
@@ -59,7 +59,7 @@ func (f FormSeen) Changes(before *load.Manifest, whole bool) []schemas.Change {
 	if before != nil && whole {
 		changes = append(changes, f.dropped(before, gone)...)
 	}
-	return append(changes, f.ignored()...)
+	return append(changes, f.ignored(before)...)
 }
 
 func hasSource(columns []schemas.Column, from schemas.Source) bool {
@@ -120,16 +120,31 @@ func (f FormSeen) dropped(before *load.Manifest, gone func(schemas.Source, strin
 	return changes
 }
 
-// ignored lists the fields that were added on the form and have no column, because the schema
-// leaves them out.
-func (f FormSeen) ignored() []schemas.Change {
-	changes := make([]schemas.Change, 0, len(f.Stats.Ignored))
-	for from, n := range f.Stats.Ignored {
-		label, _ := from.Label(f.Labels)
-		changes = append(changes, schemas.Change{Kind: schemas.ColumnAdded, From: from.String(), Label: label, Count: n})
+// ignored lists the fields that the schema leaves out and that no run saw before. In a first run
+// no field is new.
+func (f FormSeen) ignored(before *load.Manifest) (changes []schemas.Change) {
+	if before == nil {
+		return nil
 	}
-	slices.SortFunc(changes, func(a, b schemas.Change) int { return cmp.Compare(a.From, b.From) })
+	for _, from := range f.leftOut(nil) {
+		if source, err := schemas.ParseSource(from); err == nil && !slices.Contains(before.Ignored, from) {
+			label, _ := source.Label(f.Labels)
+			changes = append(changes, schemas.Change{Kind: schemas.ColumnAdded, From: from, Label: label, Count: f.Stats.Ignored[source]})
+		}
+	}
 	return changes
+}
+
+// leftOut returns the fields that the schema leaves out, as this run and those before saw them.
+func (f FormSeen) leftOut(before *load.Manifest) (fields []string) {
+	if before != nil {
+		fields = slices.Clone(before.Ignored)
+	}
+	for from := range f.Stats.Ignored {
+		fields = append(fields, from.String())
+	}
+	slices.Sort(fields)
+	return slices.Compact(fields)
 }
 
 // describe fills in what a manifest says of its columns besides their names and

@@ -27,7 +27,7 @@ import (
 // ends.
 func (l *Log) LogForm(ctx context.Context, log *slog.Logger, f *pipelines.FormReport) {
 	f.ExitCode = ExitCode(f.Err)
-	for _, d := range Drift(f) {
+	for _, d := range f.Drift {
 		log.LogAttrs(ctx, slog.LevelWarn, "drift", slog.String("change", d))
 	}
 	logChanges(ctx, log, f.Changes)
@@ -82,13 +82,6 @@ func (l *Log) LogForm(ctx context.Context, log *slog.Logger, f *pipelines.FormRe
 		hint := Hint(f.Err, "formetl run", Resumable("for the next run", &pipelines.Report{Forms: []*pipelines.FormReport{f}}))
 		log.LogAttrs(ctx, slog.LevelError, "form failed", append(attrs, slog.String("error", f.Error), slog.String("hint", hint))...)
 	}
-}
-
-// Drift returns the drift of a form, without drift that the form's changes tell too.
-func Drift(f *pipelines.FormReport) []string {
-	return slices.DeleteFunc(slices.Clone(f.Drift), func(d string) bool {
-		return slices.ContainsFunc(f.Changes, func(c schemas.Change) bool { return strings.HasPrefix(d, c.From+" ") })
-	})
 }
 
 // fileCounts returns how many uploaded files have which status, as attributes of the log.

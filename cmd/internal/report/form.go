@@ -151,8 +151,5 @@ func (f form) TimeLine() []span {
 	return list
 }
 
-// Told returns the drift of the form, without drift that the form's changes tell too.
-func (f form) Told() []string { return console.Drift(f.FormReport) }
-
 // Breaking returns how many changes of the form's columns break programs that read the outputs.
 func (f form) Breaking() int { return schemas.Breaking(f.Changes) }

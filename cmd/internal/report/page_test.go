@@ -57,7 +57,7 @@ func TestPageText(t *testing.T) {
 	all.Undated, all.Reread, all.Older, all.WindowsKept, all.Planned.AtMost = 20, 5, 7, 2, true
 	all.Planned.Undated = &pipelines.PlannedUndated{Results: 21, Requests: 3}
 	all.Requests = load.Requests{Results: 12, Count: 4, Retries: 1}
-	all.Drift = append(all.Drift, "item:11 is not in the schema and was left out of 1 result (unknown: ignore)")
+	all.Drift = append(all.Drift, "new columns that the schema does not list were added: item_11")
 	all.Spans[5].Results += 9 // more than planned
 	between := doneForm("between", 1)
 	between.Verified, between.Rows, between.Planned = &load.Verified{Counted: 10, Extracted: 11}, 0, nil
