@@ -266,7 +266,7 @@ func (t *Table) takesRows(ctx context.Context, q querier, to *target, there []co
 		(SELECT array_agg(attname::text ORDER BY attname) FROM pg_attribute WHERE attrelid = indrelid AND attnum = ANY((indkey::int2[])[0:indnkeyatts-1])) = (SELECT array_agg(k ORDER BY k::name) FROM unnest($2::text[]) k))`,
 		to.sql(), key).Scan(&to.owned, &unique)
 	if err == nil && !unique {
-		err = to.misfit("run ALTER TABLE "+to.sql()+" ADD PRIMARY KEY ("+to.key("")+")", "has no unique key on the result's id, which a load needs to find rows")
+		err = to.misfit("run ALTER TABLE "+to.sql()+" ADD PRIMARY KEY ("+to.key("")+")", "has no unique key on (%s), which a load needs to find rows", to.key(""))
 	}
 	return err
 }

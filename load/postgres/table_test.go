@@ -134,9 +134,9 @@ func TestMisfits(t *testing.T) {
 		"id bigint PRIMARY KEY, answer text, owner text NOT NULL":             `the column "owner", which needs a value`,
 		"id bigint PRIMARY KEY, answer text GENERATED ALWAYS AS ('x') STORED": `the column "answer", which PostgreSQL fills itself`,
 		"id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, answer text":     `the column "id", which PostgreSQL fills itself`,
-		"id bigint, answer text": "no unique key on the result's id",
-		"answer text":            "no unique key on the result's id",
-		"id bigint, answer text, PRIMARY KEY (id, answer)":                                         "no unique key on the result's id",
+		"id bigint, answer text": `no unique key on ("id")`,
+		"answer text":            `no unique key on ("id")`,
+		"id bigint, answer text, PRIMARY KEY (id, answer)":                                         `no unique key on ("id")`,
 		"id integer PRIMARY KEY, answer text":                                                      `the column "id" with type integer`,
 		"id bigint PRIMARY KEY, note text NOT NULL DEFAULT '', n int GENERATED ALWAYS AS IDENTITY": "",
 	} {

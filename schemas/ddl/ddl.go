@@ -20,7 +20,7 @@ type Table struct {
 	Name    []string // the names of the database and the schema, if given, then the table's own
 	Comment string
 	Columns []schemas.Column // the table's columns; dropped ones (pii: drop) are left out
-	Child   bool             // the rows are the elements of a list: a result's id may occur several times
+	Key     int              // the first so many columns tell the rows of a list or of files apart; 0 for a table of results
 }
 
 // Dialect writes the SQL of one engine.
@@ -31,6 +31,7 @@ type Dialect struct {
 	text  func(string) string // makes a string literal
 	limit limits
 	types types
+	keys  bool // tables of lists and of files have a primary key
 	// constraint returns the SQL that follows a column's type, with a blank before it.
 	constraint func(t Table, c schemas.Column) string
 	// columnComment and tableComment are the formats of comments within CREATE
@@ -72,13 +73,17 @@ func (d *Dialect) Create(t Table) (string, error) {
 	if d.tableComment != "" && t.Comment != "" {
 		end += fmt.Sprintf(d.tableComment, about)
 	}
-	s.items("CREATE TABLE IF NOT EXISTS "+d.path(t.Name)+" (", each(t.Columns, func(c schemas.Column) string {
+	lines := each(t.Columns, func(c schemas.Column) string {
 		line := d.quote(c.Name) + " " + d.types.of(c.Type) + d.constraint(t, c)
 		if d.columnComment != "" {
 			line += fmt.Sprintf(d.columnComment, d.text(comment(c)))
 		}
 		return line
-	}), end+";")
+	})
+	if d.keys && t.Key > 0 {
+		lines = append(lines, "PRIMARY KEY ("+strings.Join(each(t.Columns[:t.Key], func(c schemas.Column) string { return d.quote(c.Name) }), ", ")+")")
+	}
+	s.items("CREATE TABLE IF NOT EXISTS "+d.path(t.Name)+" (", lines, end+";")
 	if d.tableComment != "" {
 		return s.String(), nil
 	}

@@ -37,8 +37,9 @@ func postgres() *Dialect {
 			text: "text", integer: "bigint", float: "double precision", boolean: "boolean", date: "date",
 			timestamp: "timestamptz", decimal: "numeric(%d, %d)", list: "%s[]",
 		},
+		keys: true,
 		constraint: func(t Table, c schemas.Column) string {
-			if c.From.Kind == schemas.FromResultID && !t.Child {
+			if c.From.Kind == schemas.FromResultID && t.Key == 0 {
 				return " PRIMARY KEY"
 			}
 			return notNull(t, c)

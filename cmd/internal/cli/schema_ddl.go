@@ -185,7 +185,9 @@ func ddlTableOf(list schemas.Source, form string, name []string, schema *schemas
 	}
 	t.Name[len(t.Name)-1] += "__" + element
 	t.Comment = what + " of the results of the form " + form
-	t.Child = true
+	if t.Key = 2; list.Kind == schemas.FromFile { // the result's id and the position; or the id, item and n
+		t.Key = 3
+	}
 	var err error
 	t.Columns, err = output.ChildColumns(schema.Columns, list)
 	return t, err
