@@ -154,6 +154,8 @@ func (r *reader) readDSN(v value, kind DatabaseKind, into *Database) (address st
 		value, _, err := ref.read(r.dir, r.o.Secrets)
 		v.doc.Redact(transport.NewSecret(value).Redact)
 		switch {
+		case err != nil && r.secrets == nil && r.o.Command == nil: // validate warns of it
+			unknown = true
 		case err != nil:
 			v.Fail(ref.remedy(err, "change the reference"), "%v", err)
 			failed = true

@@ -177,7 +177,7 @@ var (
 	}
 	hmacKey = key{
 		HMACKeyVariable, "write hmac_key: ${env:NAME} or hmac_key: ${file:PATH}",
-		"the key itself must not be in a schema", "pii: hmac needs a key, the schema has no hmac_key, and %v",
+		"the key itself must not be in a schema", "hmac needs a key, the schema has no hmac_key, and %v",
 	}
 )
 

@@ -23,8 +23,8 @@ func validateCommand(p *process) *cobra.Command {
 		Long: `Validate checks definitions, and the schemas that they name, as a run does before
 its first request. You can also give it a schema file alone.
 
-It needs neither the network nor the API key. A variable that is not set, or a key
-file that cannot be read, is only a warning, because it may exist on the machine
+It needs neither the network nor a secret (api_key, hmac_key, dsn). A variable or file
+of a secret that is missing is only a warning, because it may exist on the machine
 that runs the job. Probable mistakes, such as one schema for several forms, are
 warnings too.
 
@@ -61,8 +61,8 @@ func validate(ctx context.Context, p *process, files []string, f console.Definit
 			continue
 		}
 		if lacking != nil {
-			text := "\n" + strings.TrimRight(lacking.Error(), "\n")
-			p.log.Tell(slog.LevelWarn, strings.ReplaceAll(text, "\n"+file+":", "\nwarning: "+file+":")[1:])
+			text := strings.TrimRight(lacking.Error(), "\n")
+			p.log.Tell(slog.LevelWarn, "warning: "+strings.ReplaceAll(text, "\n", "\nwarning: "))
 		}
 		if err := console.Print(p.stdout, []byte(file+": ok ("+found+")\n")); err != nil {
 			return err
