@@ -318,6 +318,9 @@ func (f *formRun) plan(ctx context.Context, d *decision) (*reconcile.Reconciler,
 	r.Log.LogAttrs(ctx, slog.LevelInfo, "planned",
 		slog.String("range", d.Read.String()), slog.Int("windows", len(plan.Windows)),
 		slog.Int64("results", plan.Total), slog.Int64("count_requests", f.requests().Count-before))
+	if wide := d.Widened(); wide != "" && !f.o.Full {
+		r.Log.LogAttrs(ctx, slog.LevelInfo, wide)
+	}
 	r.Planned(c.Windows)
 	f.report.Planned = f.expects(d, plan)
 	r.At(pointPlanned)

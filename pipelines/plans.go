@@ -165,6 +165,9 @@ func (p *FormPlan) make(ctx context.Context, def *definition.Definition, o Optio
 	if p.Unfinished, err = unfinishedOf(ctx, def, o, form); err != nil {
 		return err
 	}
+	if wide := i.Widened(); wide != "" && !o.Full {
+		p.Warnings = append(p.Warnings, wide)
+	}
 	f := p.follows(form, i, outputs, o.Now())
 	if f.continues {
 		err := p.makeTail(ctx, f)

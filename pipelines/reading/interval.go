@@ -129,6 +129,14 @@ func (i Interval) Behind(by time.Duration, now time.Time) Interval {
 // reads results without a date.
 func (i Interval) Everything() bool { return i.Given == extract.Window{} }
 
+// Widened says why a run reads more than the range that it was given, "" if it does not.
+func (i Interval) Widened() string {
+	if i.Continues || i.Read == i.Asked {
+		return ""
+	}
+	return "the range is wider than the given one, because a run replaces whole parts of the outputs; a finer `partition` of each output narrows it"
+}
+
 // Unbounded tells whether the run asks for all results at once, without bounds of dates.
 func (i Interval) Unbounded() bool { return i.Read == extract.Window{} }
 
