@@ -276,7 +276,7 @@ func (c *Reconciler) readKnownUndated(ctx context.Context) error {
 	}
 	ranges := clusters(only)
 	c.Reader.Log.LogAttrs(ctx, slog.LevelInfo, "results without a date are read again",
-		slog.Int("results", only.Len()), slog.Int("id_ranges", len(ranges)), slog.String("reason", "one of them changed"))
+		slog.Int("results", only.Len()), slog.Int("id_ranges", len(ranges)), slog.String("reason", "one of them changed, or is missing from an output"))
 	return c.addUndated(ctx, reading.Undated{Ranges: ranges, Only: only})
 }
 

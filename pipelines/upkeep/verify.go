@@ -2,8 +2,10 @@ package upkeep
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -120,6 +122,12 @@ func (v *verifier) table(ctx context.Context, out definition.Output, path string
 	lacking, err := table.Lacking(ctx, m)
 	for _, p := range lacking {
 		o.add("missing", p, "some of its rows are missing")
+		o.mend = byAnyRun
+	}
+	def := *v.def
+	def.Schema = nil // the columns are those of the manifest
+	if misfit := output.CheckTable(ctx, v.o.Job(&def, v.form), out); errors.Is(misfit, load.ErrConfig) {
+		o.about(byFullRun, "%v", misfit)
 	}
 	for _, p := range m.Parts {
 		if !slices.ContainsFunc(lacking, func(l load.Part) bool { return l.Path == p.Path }) {
@@ -223,6 +231,9 @@ func VerifyPath(ctx context.Context, path string, o pipelines.Options, given []s
 	found, err := check(ctx, dest, path, file)
 	if err != nil {
 		return report, err
+	}
+	if folder, name := definition.SplitPath(strings.TrimSuffix(path, "/")); found.Manifest == nil && strings.HasPrefix(name, "dt=") {
+		return report, &definition.Fault{Code: 64, Text: path + " is a folder within a dataset", Cure: "give the dataset: `formetl verify " + definition.ShellWord(folder+"/") + "`"}
 	}
 	if found.nothing {
 		return report, &definition.Fault{

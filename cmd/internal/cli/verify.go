@@ -33,7 +33,8 @@ no result is in two parts. It changes nothing. For a damaged part it prints the 
 that writes it again.
 
 A definition is a YAML file. A PATH is the folder of a dataset or a single file, local
-or on s3://, that has a manifest. With --against-service it also compares each window
+or on s3://, that has a manifest; AWS_ENDPOINT_URL is the address of a store other than
+AWS. With --against-service it also compares each window
 of a definition with the service's count, which takes one request for each window.
 
 It ends with 65 if something is damaged or missing.`,
@@ -84,11 +85,14 @@ func verifyText(r *upkeep.Verification) string {
 		if !o.Sound {
 			state = plain.Plural(len(o.Problems), "problem")
 		}
-		run := "no run has written it"
+		run, rows := "no run has written it", plain.Plural(o.Rows, "row")
 		if m := o.Manifest; m != nil {
 			run = fmt.Sprintf("%s, last run %s", console.Covered(m), m.RunID)
+			if o.Rows < m.Rows {
+				rows = plain.Plural(m.Rows, "row") + " (in sound parts: " + plain.Thousands(o.Rows) + ")"
+			}
 		}
-		fmt.Fprintf(&b, "%s: %s, %s, %s: %s\n", o.Path, plain.Plural(o.Parts, "part"), plain.Plural(o.Rows, "row"), run, state)
+		fmt.Fprintf(&b, "%s: %s, %s, %s: %s\n", o.Path, plain.Plural(o.Parts, "part"), rows, run, state)
 		for _, p := range o.Problems {
 			text := strings.TrimPrefix(p.Part+": "+p.Text, ": ") // without a part the problem is the whole output's
 			fmt.Fprintf(&b, "  %-10s  %s\n", p.Kind, text)
@@ -99,6 +103,9 @@ func verifyText(r *upkeep.Verification) string {
 		for _, command := range o.Commands {
 			fmt.Fprintf(&b, "  to fix it   %s\n", command)
 		}
+	}
+	if r.Requests > 0 {
+		fmt.Fprintf(&b, "compared with the service's counts: %s\n", plain.Plural(r.Requests, "request"))
 	}
 	return b.String()
 }

@@ -48,8 +48,11 @@ func Size(n int64) string {
 }
 
 // Range returns a half-open range of wall-clock time as text. A range without a beginning begins
-// at the first result.
+// at the first result, one without an end ends with the last.
 func Range(r load.Range) string {
+	if r.To.IsZero() {
+		return Beginning(r.From) + " to the last result"
+	}
 	return Beginning(r.From) + " to " + r.To.String() + " (exclusive)"
 }
 

@@ -150,7 +150,7 @@ func TestCommands(t *testing.T) {
 	}
 	w.query("DELETE FROM forms.form1 WHERE id IN (SELECT id FROM forms.form1 ORDER BY id DESC LIMIT 3)")
 	code, out, _ := w.try("verify", file)
-	if code != console.ExitData || !strings.Contains(out, "some of its rows are missing") {
+	if code != console.ExitData || !strings.Contains(out, "some of its rows are missing") || !strings.Contains(out, "formetl run "+file+"\n") {
 		t.Errorf("verify where rows are missing ends with %d:\n%s", code, out)
 	}
 	w.run() // it notices that rows are missing, and reads their part again
@@ -159,6 +159,11 @@ func TestCommands(t *testing.T) {
 	w.query("DROP TABLE forms.form1")
 	w.run()
 	w.whole()
+	w.query("ALTER TABLE forms.form1 DROP COLUMN amount")
+	if code, out, _ := w.try("verify", file); code != console.ExitData || !strings.Contains(out, `it no longer has the column "amount"`) || !strings.Contains(out, "--full") {
+		t.Errorf("verify where a column is missing ends with %d:\n%s", code, out)
+	}
+	w.run("--full")
 	w.query("UPDATE forms.form1 SET value = upper(value) WHERE id = (SELECT min(id) FROM forms.form1)")
 	w.run("--full")
 	w.whole()
