@@ -220,6 +220,9 @@ func mayWrite(path string, force bool) error {
 // writeFile writes a file in one step.
 func writeFile(path string, data []byte, mode fs.FileMode) error {
 	if err := maybe.WriteFile(path, data, mode); err != nil {
+		if inside, ok := errors.AsType[*fs.PathError](err); ok {
+			err = inside.Err // its path is that of a temporary file
+		}
 		return &load.Error{Kind: load.ErrUnusable, Op: "write", Path: path, Hint: "choose a folder that exists and that you can write to", Err: err}
 	}
 	return nil
