@@ -137,7 +137,7 @@ func unreachable(cause error) failure {
 	}](cause)
 	switch {
 	case isDNS && dns.IsNotFound:
-		return failure{load.ErrUnusable, what, "check the endpoint, the region and the bucket's name"}
+		return failure{load.ErrUnusable, what, "check the region, the bucket's name and the endpoint (for a store other than AWS: endpoint: in the s3: settings, or AWS_ENDPOINT_URL)"}
 	case isCert:
 		return failure{load.ErrUnusable, what, "check the endpoint, or set AWS_CA_BUNDLE to a file with the certificates of its authority"}
 	case isOp, u != nil, errors.Is(cause, io.ErrUnexpectedEOF), errors.Is(cause, os.ErrDeadlineExceeded):
