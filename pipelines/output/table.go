@@ -156,7 +156,6 @@ func (o *table) stage(ctx context.Context, s *reconcile.Snapshot) error {
 		return err
 	}
 	var fresh []load.Part
-	rejected := false
 	for _, p := range parts {
 		part := load.TablePart{Part: load.Part{Path: p.String(), From: load.Wall(p.from), To: load.Wall(p.to), Undated: p.undated, Rejected: rejectsOf(p.windows)}}
 		for _, w := range p.windows {
@@ -172,7 +171,6 @@ func (o *table) stage(ctx context.Context, s *reconcile.Snapshot) error {
 		if part.Letters, err = o.letters(p); err != nil {
 			return err
 		}
-		rejected = rejected || part.Letters != nil
 		fresh, l.Parts = append(fresh, part.Part), append(l.Parts, part)
 	}
 	replaced, kept := s.Replaced.Divide(o.manifest)
@@ -193,7 +191,7 @@ func (o *table) stage(ctx context.Context, s *reconcile.Snapshot) error {
 	o.describe(&l, stats.Seen)
 	o.load, o.staging = l, o.report
 	o.staging.holds(&l.Manifest)
-	if rejected {
+	if l.Manifest.Rejected > 0 {
 		o.staging.DeadLetters = o.table.LettersTable()
 	}
 	return nil
