@@ -313,9 +313,6 @@ func (f *Flattener) Columns() []schemas.Column {
 	return (&schemas.Schema{Columns: f.listed}).Written()
 }
 
-// Schema returns the Arrow schema of the next batch, with a field for each of Columns.
-func (f *Flattener) Schema() *arrow.Schema { return f.schema }
-
 // Stats returns the counts so far; the caller may change them.
 func (f *Flattener) Stats() Stats {
 	var s Stats

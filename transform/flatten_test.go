@@ -122,8 +122,8 @@ func TestUnknownAdd(t *testing.T) {
 	if !reflect.DeepEqual(got.Added, r.Columns()[2:]) || len(s.Columns) != 2 {
 		t.Errorf("columns %v, schema %v", r.Columns(), s.Columns)
 	}
-	if f := r.Schema().Field(6); f.Name != "item_30" {
-		t.Errorf("schema %v", r.Schema())
+	if f := r.schema.Field(6); f.Name != "item_30" {
+		t.Errorf("schema %v", r.schema)
 	}
 }
 

@@ -106,8 +106,8 @@ func TestPIIDrop(t *testing.T) {
 				result(1, "item:1=a", "item:1=b", "item:2=no number", "item:3=x").
 				result(2, "item:3=y", "item:2=3").page(t))
 			r.wantRows(t, `1 · "x"`, `2 · "y"`)
-			if got := columnNames(r.Columns()); got != "id x" || r.Schema().NumFields() != 2 {
-				t.Errorf("the columns are %q, %v", got, r.Schema())
+			if got := columnNames(r.Columns()); got != "id x" || r.schema.NumFields() != 2 {
+				t.Errorf("the columns are %q, %v", got, r.schema)
 			}
 			stats := r.Stats()
 			if len(stats.Ignored)+len(stats.Added) > 0 || stats.Rejected > 0 || len(stats.Seen) != 2 { // the id and x

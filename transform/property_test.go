@@ -88,7 +88,7 @@ func flattened(t *testing.T, s *schemas.Schema, pages []*page.Page, batchRows in
 		}
 	}).feed(t, pages...)
 	for _, b := range kept {
-		c, err := Conform(b, r.Schema(), mem)
+		c, err := Conform(b, r.schema, mem)
 		if err != nil {
 			t.Fatal(err)
 		}
