@@ -87,7 +87,7 @@ func ReadFeed(ctx context.Context, s Service, form string, of ResultsQuery, sinc
 				return nil, err
 			}
 			if most == leastFeedPage {
-				return nil, &FeedError{Problem: "the service cannot return the list of changes, but it answers other requests", Sorts: true, Newest: feed.Newest()}
+				return nil, &FeedError{Problem: fmt.Sprintf("the service cannot list even %d changes on a page, but it answers other requests", leastFeedPage), Sorts: true, Newest: feed.Newest()}
 			}
 			most, tries = max(most/2, leastFeedPage), tries-1
 			continue

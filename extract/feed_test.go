@@ -181,7 +181,7 @@ func TestFeedOfOtherServices(t *testing.T) {
 		{"page-cap=37", 500, 300, ""},
 		{"page-504=50", 500, 300, ""},
 		{"page-504=10", 500, 40, ""},
-		{"page-504=6", 500, 40, "cannot return the list of changes"},
+		{"page-504=6", 500, 40, "cannot list even"},
 	} {
 		for _, generation := range generations {
 			t.Run(fmt.Sprint(tc.faults, " ", tc.edits, " of ", tc.results, " ", generation), func(t *testing.T) {
@@ -226,7 +226,7 @@ func TestFeedWithOneUnserved(t *testing.T) {
 		w.service.API = formservice.Both
 		c := extracttest.ServeBy(t, generation, unserved(w.service, 390, tooHeavy["504"]), func(cfg *transport.Config) { cfg.Retries = 2 })
 		_, err := extract.ReadFeed(t.Context(), c, "form1", extract.ResultsQuery{}, func(newest time.Time) time.Time { return newest.Add(-time.Hour) })
-		if failed, ok := errors.AsType[*extract.FeedError](err); !ok || !failed.Sorts || !strings.Contains(failed.Problem, "cannot return") {
+		if failed, ok := errors.AsType[*extract.FeedError](err); !ok || !failed.Sorts || !strings.Contains(failed.Problem, "cannot list even") {
 			t.Errorf("%s: %v", generation, err)
 		}
 		c = extracttest.ServeBy(t, generation, unserved(w.service, 1, tooHeavy["504"]), func(cfg *transport.Config) { cfg.Retries = 2 })

@@ -117,7 +117,7 @@ func (e *HeldError) Error() string {
 // ExitCode is 75: the same command may succeed after the other run has ended.
 func (e *HeldError) ExitCode() int { return 75 }
 
-// Hint advises to wait for the end of the other run.
+// Hint advises to wait for the end of the other run, or to stop it.
 func (e *HeldError) Hint() string {
-	return "wait until that run has ended; then run the same command again"
+	return "wait until that run has ended, or stop it; then run the same command again"
 }

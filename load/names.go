@@ -98,17 +98,17 @@ func CheckRun(run string) error {
 	var problem string
 	switch {
 	case run == "":
-		problem = "a run needs an id"
+		problem = "it is empty"
 	case len(run) > maxElement:
-		problem = "a run's id is too long"
+		problem = "it is too long"
 	case !runShape.MatchString(run):
-		problem = "a run's id consists of ASCII letters, digits, '-', '_' and '.', and begins with a letter or digit"
+		problem = "it must consist of ASCII letters, digits, '-', '_' and '.', and begin with a letter or digit"
 	case run == "lock" || slices.ContainsFunc(reserved, func(start string) bool { return strings.HasPrefix(run, start) }):
-		problem = "a run's id must not be a name that formetl uses in " + ControlFolder
+		problem = "it is a name that formetl uses in " + ControlFolder
 	default:
 		return nil
 	}
-	return BadName(run, problem)
+	return &Error{Kind: ErrConfig, Op: "use", Path: fmt.Sprintf("the run id %q", run), Err: errors.New(problem)}
 }
 
 func nameProblem(name string) string {

@@ -122,7 +122,7 @@ type RecordError struct {
 
 // Error names the record of the commit and what is wrong with it.
 func (e *RecordError) Error() string {
-	return fmt.Sprintf("cannot read the record of a commit, %s; it is damaged, or from another version of formetl: %v", e.Path, e.Err)
+	return fmt.Sprintf("cannot read the record of an unfinished commit, %s; it is damaged, or from another version of formetl: %v", e.Path, e.Err)
 }
 
 // Unwrap returns the cause, for example an error of the JSON.
@@ -131,8 +131,10 @@ func (e *RecordError) Unwrap() error { return e.Err }
 // ExitCode is 74: the disk or the store of the output is at fault.
 func (e *RecordError) ExitCode() int { return 74 }
 
-// Hint advises to run with --full, which undoes that commit.
-func (e *RecordError) Hint() string { return "run with --full, which undoes that commit" }
+// Hint advises to run with --full, which removes the record (see Recover).
+func (e *RecordError) Hint() string {
+	return "run with --full, which removes this record, reads every result again and replaces the output"
+}
 
 // readRecord reads and checks the record of a commit, which is nil if there is none. If
 // readRecord does not understand the whole record, the error has a hint for the user. The

@@ -131,7 +131,7 @@ func TestResetWatermarkErrors(t *testing.T) {
 		},
 		"none before":        {want: "cannot set the watermark of the dataset to 2026-01-03 00:00:00: it has no watermark yet,"},
 		"a damaged manifest": {object: load.ManifestName, want: "_manifest.json is damaged or not from formetl"},
-		"a damaged record":   {object: load.ControlFolder + "/" + load.IntentName, want: "cannot read the record of a commit"},
+		"a damaged record":   {object: load.ControlFolder + "/" + load.IntentName, want: "cannot read the record of an unfinished commit"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newShop(t)

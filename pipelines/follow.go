@@ -83,7 +83,7 @@ func (f *formRun) askChanges(ctx context.Context, d *decision) (err error) {
 	}
 	f.reader.Pages.CountUnstamped(d.changes.Usable)
 	if s := d.changes; s.Reason != "" {
-		f.reader.Log.LogAttrs(ctx, slog.LevelInfo, "the service does not list what changed", slog.String("reason", s.Reason))
+		f.reader.Log.LogAttrs(ctx, slog.LevelInfo, "the service does not list what changed; incremental runs read the lookback again instead", slog.String("reason", s.Reason))
 	}
 	return nil
 }

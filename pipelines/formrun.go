@@ -147,8 +147,8 @@ func (f *formRun) run(ctx context.Context) (err error) {
 	}
 	if spent, ok := errors.AsType[*transport.BudgetError](err); ok && f.inVain(spent) {
 		return &definition.Fault{
-			Code: 78, Text: fmt.Sprintf("per_day: %d is too small: the run spent a whole day's requests and read nothing that the next run could continue", spent.Limit),
-			Cure: "set a larger per_day under requests, if the service allows it; or set from under extract, which leaves out results without a date",
+			Code: 78, Text: fmt.Sprintf("per_day: %d is too small: the run spent a whole day's requests and read nothing from which the next run could go on", spent.Limit),
+			Cure: "set a larger source.requests.per_day, if the service allows it; or set extract.from, which needs fewer requests but leaves out results without a date",
 		}
 	}
 	f.endFaults(ctx, err)

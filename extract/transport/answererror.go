@@ -42,11 +42,11 @@ func (e *AnswerError) Error() string {
 	case e.NotService() && e.API != "":
 		return fmt.Sprintf("the service may speak API %s instead: its answer with HTTP status %d is %s", e.API, e.Status, e.Problem)
 	case e.NotService():
-		tries := "the only attempt got a web page"
+		tries := "the only attempt got an answer that is not the service's,"
 		if e.WebPages > 1 {
-			tries = fmt.Sprintf("each of %d attempts got the same web page", e.WebPages)
+			tries = fmt.Sprintf("each of %d attempts got the same answer, which is not the service's,", e.WebPages)
 		}
-		return fmt.Sprintf("the base URL is not the service's: %s with HTTP status %d (%s)", tries, e.Status, e.Problem)
+		return fmt.Sprintf("the base URL does not seem to be the service's: %s with HTTP status %d (%s)", tries, e.Status, e.Problem)
 	}
 	s := "the answer cannot be read: " + e.Problem
 	if e.Offset >= 0 {
@@ -80,13 +80,15 @@ func (e *AnswerError) ExitCode() int {
 	return 65
 }
 
-// Hint says what to check where something other than the service answers; otherwise it is "".
+// Hint says what to check, or to do if the answer comes again each time; otherwise it is "".
 func (e *AnswerError) Hint() string {
 	switch {
 	case e.NotService() && e.API != "":
 		return fmt.Sprintf("set api: %[1]s (--api %[1]s, FORMETL_API), or api: auto, which asks the service which one it speaks", e.API)
 	case e.NotService():
 		return "set base_url (--base-url, FORMETL_BASE_URL) to the service's own address, such as https://fs1.example.com"
+	case !e.Temporary():
+		return "check that base_url is the service's own address; if it is, send this message to those who run the service, or ask by the other API (--api v1 or --api v2)"
 	}
 	return ""
 }

@@ -166,7 +166,7 @@ func TestSeldomAnswered(t *testing.T) {
 
 // TestNotServiceSays what came and what to do.
 func TestNotServiceSays(t *testing.T) {
-	for retries, want := range map[int]string{0: "the only attempt got a web page with HTTP status 404", 8: "each of 3 attempts got the same web page with HTTP status 404"} {
+	for retries, want := range map[int]string{0: "the only attempt got an answer that is not the service's, with HTTP status 404", 8: "each of 3 attempts got the same answer, which is not the service's, with HTTP status 404"} {
 		c := extracttest.Serve(t, &scripted{replies: []reply{{404, "text/html", webPage}}}, func(cfg *transport.Config) { cfg.Retries = retries })
 		err := countOnly(t.Context(), c)
 		for _, part := range []string{"Get Results Count of form form1 failed", want, "it is an HTML page"} {

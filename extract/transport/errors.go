@@ -125,14 +125,20 @@ func (e *BudgetError) Error() string {
 	case 24 * time.Hour:
 		per = "24 hours"
 	}
-	return fmt.Sprintf("the budget of %d requests per %s is used up; the next request can be sent at %s", e.Limit, per, e.ComeBack())
+	return fmt.Sprintf("formetl's budget of %d requests per %s is used up; the next request can be sent at %s", e.Limit, per, e.ComeBack())
 }
 
 // ExitCode is 75: the budget refills.
 func (e *BudgetError) ExitCode() int { return 75 }
 
 // Hint says after what time to run the command again.
-func (e *BudgetError) Hint() string { return "run the same command again after " + e.ComeBack() }
+func (e *BudgetError) Hint() string {
+	hint := "run the same command again after " + e.ComeBack()
+	if e.Per == 24*time.Hour {
+		hint += ", or raise source.requests.per_day in the definition, if the service allows it"
+	}
+	return hint
+}
 
 // Temporary is true, because the budget refills.
 func (e *BudgetError) Temporary() bool { return true }

@@ -80,7 +80,7 @@ var policyRefusals = []string{
 // refusedByPolicy tells whether err is one of policyRefusals.
 func refusedByPolicy(err error) bool {
 	var answer *transport.AnswerError
-	return errors.As(err, &answer) && slices.Contains(policyRefusals, answer.Problem)
+	return errors.As(err, &answer) && slices.Contains(policyRefusals, strings.TrimPrefix(answer.Problem, "broken XML: "))
 }
 
 // declaresOther tells whether data declares an encoding that encoding/xml

@@ -46,6 +46,11 @@ func (s *scanner) init(text []byte, first int) {
 	*s = scanner{Scanner: extract.Scanner{Buf: text, Pos: first}, first: blanksEnd(text, first), attrs: s.attrs[:0], open: s.open[:0]}
 }
 
+// Fail returns the error for an answer that is not well-formed XML at offset.
+func (s *scanner) Fail(offset int, problem string) error {
+	return s.Scanner.Fail(offset, "broken XML: "+problem)
+}
+
 // next reads the next event and returns it. Comments, processing instructions
 // and a DOCTYPE are checked and skipped.
 func (s *scanner) next() (event, error) {

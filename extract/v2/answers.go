@@ -108,7 +108,7 @@ func refusalOf(status int, body []byte) error {
 	case err == nil && status < http.StatusInternalServerError:
 		return &transport.ServiceError{Message: o.text("message"), ByStatus: true}
 	case err == nil:
-		return &transport.AnswerError{Offset: -1, Problem: "not from the service: it has no member error", Fault: transport.FaultForeign}
+		return &transport.AnswerError{Offset: -1, Problem: `not from the service: it has no "error"`, Fault: transport.FaultForeign}
 	case status == http.StatusUnauthorized, a != nil && a.Fault == transport.FaultEmpty && status < http.StatusInternalServerError:
 		return &transport.ServiceError{ByStatus: true}
 	}

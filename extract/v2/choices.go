@@ -73,7 +73,7 @@ func (item *choices) position(criterion extract.Criterion) (string, error) {
 	for _, place := range slices.Sorted(maps.Keys(item.labels)) {
 		seen = append(seen, fmt.Sprintf("%q", item.labels[place]))
 	}
-	return "", cannotSearch(criterion, "it searches choices by position, and this choice is not among the latest results; they have "+
+	return "", cannotSearch(criterion, "it finds a choice only by its position, which formetl learns from the latest results, and none of them has this choice; they have "+
 		cmp.Or(strings.Join(seen, ", "), "none"))
 }
 
@@ -91,7 +91,7 @@ func (c *Client) choices(ctx context.Context, form string) (map[string]*choices,
 		r.Parameters.Add("sort_direction", "desc")
 		return askFor(ctx, c, r, func(o object) (map[string]*choices, error) {
 			if o["results"] == nil {
-				return nil, transport.Wrong("it has no member results")
+				return nil, transport.Wrong(`it has no "results"`)
 			}
 			all := map[string]*choices{}
 			for _, result := range listOf(o["results"]) {

@@ -68,7 +68,7 @@ func TestChoicesAreSearchedByPosition(t *testing.T) {
 		{"5", extract.OpEquals, "Phone", "search_equals[5]=1"},
 		{"5", extract.OpEquals, "E-mail", "search_equals[5]=0"},
 		{"5", extract.OpEquals, "7", "search_equals[5]=7"},
-		{"5", extract.OpEquals, "Fax", `API v2 cannot search 5 equals "Fax": it searches choices by position, and this choice is not among the latest results; they have "E-mail", "Phone"`},
+		{"5", extract.OpEquals, "Fax", `API v2 cannot search 5 equals "Fax": it finds a choice only by its position, which formetl learns from the latest results, and none of them has this choice; they have "E-mail", "Phone"`},
 		{"5", extract.OpBegins, "Ph", `cannot search 5 begins "Ph": choices can only be searched with equals`},
 		{"6", extract.OpEquals, "20", "search_equals[6]=1"},
 		{"6", extract.OpEquals, "1", `they have "10", "20"`},

@@ -129,7 +129,7 @@ func (d *decoder) readAnswer() error {
 	case found:
 		return nil
 	case s.Ours:
-		return s.Problem(transport.FaultWrong, -1, "it has no member results that is an array")
+		return s.Problem(transport.FaultWrong, -1, `it has no list "results"`)
 	}
 	return s.Problem(transport.FaultForeign, -1, "not from the service: it has neither an array named results nor a member named error")
 }

@@ -20,7 +20,7 @@ func (c *Client) headings(ctx context.Context, form, custom string) ([]page.Head
 		}
 		return askFor(ctx, c, r, func(o object) ([]page.Heading, error) {
 			if o["items"] == nil {
-				return nil, transport.Wrong("it has no member items")
+				return nil, transport.Wrong(`it has no "items"`)
 			}
 			return headingsOf(listOf(o["items"])), nil
 		})

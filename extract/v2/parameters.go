@@ -34,7 +34,7 @@ func searchable(c extract.Criterion) error {
 	var why string
 	switch {
 	case c.Operator.Bare():
-		why = "it cannot search for empty or answered columns"
+		why = "it cannot search for columns that are empty or answered"
 	case c.Operator != extract.OpEquals && page.KnownMeta(c.Column):
 		why = "metas can only be searched with equals"
 	default:

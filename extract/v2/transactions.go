@@ -146,7 +146,7 @@ func counted(results int, last, limit string) (int64, error) {
 func (c *Client) Forms(ctx context.Context) ([]extract.Form, error) {
 	return askFor(ctx, c, transport.Call{Transaction: transport.GetForms, Kind: transport.KindOther}, func(o object) (forms []extract.Form, err error) {
 		if o["forms"] == nil {
-			return nil, transport.Wrong("it has no member forms")
+			return nil, transport.Wrong(`it has no "forms"`)
 		}
 		for _, raw := range listOf(o["forms"]) {
 			f := objectOf(raw)

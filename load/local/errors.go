@@ -49,7 +49,7 @@ func cause(err error) (hint string, kind load.Kind) {
 	case errors.Is(err, syscall.EROFS):
 		return "the disk is mounted read-only; remount it, or choose another path", load.ErrUnusable
 	case errors.Is(err, fs.ErrPermission):
-		return "give this user the right to write there, or choose another path", load.ErrUnusable
+		return "give the user who runs formetl the right to write there, or choose another path", load.ErrUnusable
 	case errors.Is(err, fs.ErrNotExist):
 		return "check the path, and that its disk is mounted", load.ErrUnusable
 	case errors.Is(err, syscall.ENOTDIR):

@@ -24,6 +24,7 @@ type failure struct {
 // states returns the explanations of failures by SQLSTATE, or by its first two characters.
 func states() map[string]failure {
 	later := "try again later"
+	misfit := "find the row in the server's log; then widen the column in the database, or correct its type in the schema"
 	rights := "grant the role USAGE and CREATE on the schema, and all rights on formetl's tables there (`formetl help databases` shows the statements)"
 	return map[string]failure{
 		"28P01": {load.ErrDenied, "the server refused the password", "correct the password in the dsn, PGPASSWORD or ~/.pgpass"},
@@ -33,7 +34,7 @@ func states() map[string]failure {
 		"42501": {load.ErrFailed, "the role is not allowed to do this", rights},
 		"25006": {load.ErrFailed, "the server is read-only", "use the address of the primary server in the dsn (or target_session_attrs=read-write)"},
 		"53":    {load.ErrAway, "the server has run out of connections, memory or disk", "try again later, or give the server more"},
-		"53100": {load.ErrFailed, "the server's disk is full", "free some space there; nothing that was published is lost"},
+		"53100": {load.ErrFailed, "the server's disk is full", "free some space on the server; what earlier runs loaded is not lost"},
 		"57":    {load.ErrAway, "the server closed the connection", later},
 		"08":    {load.ErrAway, "the connection was lost", later},
 		"40":    {load.ErrAway, "another transaction was in the way", later},
@@ -41,9 +42,11 @@ func states() map[string]failure {
 		"55P03": {load.ErrAway, "another session has locked the table", "end that session, or try again later"},
 		"55006": {load.ErrAway, "another session is using the table", "end that session, or try again later"},
 		"57014": {load.ErrAway, "the server stopped the statement because of a timeout", "raise statement_timeout for the role, and run again"},
-		"53400": {load.ErrFailed, "a limit of the server was reached", "raise it for the role, and run again; nothing that was published is lost"},
+		"53400": {load.ErrFailed, "a limit of the server was reached", "raise it for the role; what earlier runs loaded is not lost"},
 		"0A000": {load.ErrFailed, "something in the database depends on what has to change", "drop what depends on it and create it again afterwards (SQL in after: can do that)"},
-		"22":    {load.ErrFailed, "a value does not fit its column", "look at the server's log, which shows the row"},
+		"22":    {load.ErrFailed, "a value does not fit its column", misfit},
+		"22001": {load.ErrFailed, "a text is too long for its column", misfit},
+		"22003": {load.ErrFailed, "a number is out of range for its column", misfit},
 	}
 }
 

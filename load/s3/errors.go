@@ -22,7 +22,7 @@ import (
 // writes at the same moment. The SDK repeats the request.
 const conflictCode = "ConditionalRequestConflict"
 
-const credentialsHint = "check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, the profile, or the machine's role"
+const credentialsHint = "check which credentials are used: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, else the profile, else the machine's role"
 
 // failure says what is at fault when a request failed, and what the user is told.
 type failure struct {
@@ -87,7 +87,7 @@ func byCode(err error) (failure, bool) {
 	}
 	switch c {
 	case "InvalidAccessKeyId", "InvalidClientTokenId", "UnrecognizedClientException", "XAdminUserNotFound":
-		return failure{load.ErrFailed, "the store does not know the access key", credentialsHint}, true
+		return failure{load.ErrFailed, "the S3 store does not know this access key", credentialsHint}, true
 	case "SignatureDoesNotMatch":
 		return failure{load.ErrFailed, "the secret key does not match the access key", credentialsHint}, true
 	case "ExpiredToken", "ExpiredTokenException", "InvalidToken", "TokenRefreshRequired":

@@ -75,7 +75,7 @@ func TestServersRefuse(t *testing.T) {
 			refusal(t, err, load.ErrFailed, credentials, "does not match the access key", "AWS_SECRET_ACCESS_KEY", "s3://"+testBucket+"/x/")
 		}},
 		{"unknown key", "AWS_ACCESS_KEY_ID", "nobody", "s3://" + testBucket + "/x", "", func(t *testing.T, err error) {
-			refusal(t, err, load.ErrFailed, credentials, "does not know the access key")
+			refusal(t, err, load.ErrFailed, credentials, "does not know this access key")
 		}},
 		{"no bucket", "", "", "s3://no-such-bucket/x", "", func(t *testing.T, err error) {
 			refusal(t, err, load.ErrUnusable, noBucket, "s3://no-such-bucket/x/", "bucket does not exist", "correct the bucket's name")

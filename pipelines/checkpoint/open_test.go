@@ -190,7 +190,7 @@ func TestStateThatCannotBeUsed(t *testing.T) {
 	if strings.Count(fmt.Sprint(err), "the state in ") != 1 {
 		t.Errorf("it names the state more than once: %v", err)
 	}
-	if !errors.As(err, &failed) || failed.Place != file || !strings.Contains(err.Error(), "--state keeps it elsewhere") || !errors.Is(err, load.ErrUnusable) {
+	if !errors.As(err, &failed) || failed.Place != file || !strings.Contains(err.Error(), "give --state") || !errors.Is(err, load.ErrUnusable) {
 		t.Errorf("error %v", err)
 	}
 }

@@ -192,7 +192,7 @@ func badLoad() []badDefinition {
 	return []badDefinition{
 		f("files without a folder", "{}", ".path", "required key is missing", "add path:"),
 		f("files in a file", "{path: files}", ".path", "stored in a folder", "end the path with a slash"),
-		f("files of one run", "{path: 'files/{run_id}/'}", ".path", "each file is fetched only once", "write a path without {run_id}"),
+		f("files of one run", "{path: 'files/{run_id}/'}", ".path", "each uploaded file is fetched only once", "write a path without {run_id}"),
 		f("files over an output", "{path: ./}", ".path", "overwrite each other", "give each its own path"),
 		f("files of no size", "{path: files/, max_bytes: 0}", ".max_bytes", "not a size", "such as 50MB"),
 		f("files of an unknown unit", "{path: files/, max_bytes: 5TB}", ".max_bytes", "not a size", "such as 50MB"),

@@ -79,7 +79,7 @@ func (r *reader) readFiles(v value) {
 	case place.Path == "/":
 		place.at.Fail("write a folder of its own, such as files/", "uploaded files cannot be stored in the root folder")
 	case strings.Contains(place.Path, "{run_id}"):
-		place.at.Fail("write a path without {run_id}", "each file is fetched only once, so its path must be the same in every run")
+		place.at.Fail("write a path without {run_id}", "each uploaded file is fetched only once, so its place must be the same in every run")
 	default:
 		f.Path, r.def.Files, r.files = place.Path, f, place
 	}

@@ -109,7 +109,7 @@ func (r *reader) parseAddress(scheme, rest string) (string, error) {
 	case bucket == "" || strings.ContainsAny(bucket, "{}@:?#"):
 		return "", fmt.Errorf("the path has no valid bucket name; write %s://bucket/path", scheme)
 	case key == "":
-		return "", fmt.Errorf("the path has nothing after the bucket; write %s://bucket/file.csv for a file or %[1]s://bucket/folder/ for a dataset", scheme)
+		return "", fmt.Errorf("the path has nothing after the bucket; write %s://%s/file.csv for one file, or %[1]s://%[2]s/folder/ for a dataset, which is a folder of many files", scheme, bucket)
 	case path.Clean("/"+key) != strings.TrimSuffix("/"+key, "/"):
 		return "", errors.New("the path has empty parts, . or .. in it; write it without them")
 	}

@@ -151,8 +151,11 @@ func (w *Window) reached() bool {
 
 // Name returns the window's name for people.
 func (w *Window) Name() string {
-	if w.Undated != nil {
+	switch {
+	case w.Undated != nil:
 		return UndatedName
+	case w.Planned.Window == extract.Window{}:
+		return "all dates"
 	}
 	return w.Planned.Window.String()
 }

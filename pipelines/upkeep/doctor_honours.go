@@ -231,9 +231,9 @@ func (p *inquiry) honours(ctx context.Context, newest reply, unsorted string) {
 	const few, fewDates, agree, apart = "the form has too few results", "too few results have dates that differ", "they agree with the results", "two separate spans of time share no result"
 	const uncounted = "there are no results, or more than one page, or they change meanwhile"
 	late.shown = early.shown
-	p.tell("ascending ids", true, ascend, "on each page that was asked for", few)
-	p.tell(minID, true, below, "nothing below it came", few)
-	p.tell(maxID, true, above, "nothing above it came", few)
+	p.tell("ascending ids", true, ascend, "the ids of each page ascend", few)
+	p.tell(minID, true, below, "no result below it came", few)
+	p.tell(maxID, true, above, "no result above it came", few)
 	p.tell(minDate, true, early, apart, fewDates)
 	p.tell(maxDate, true, late, apart, fewDates)
 	p.tell("counts between ids", needed, counts, agree, uncounted)
@@ -277,9 +277,9 @@ func (p *inquiry) check() Check {
 			others = append(others, r.Asked)
 		}
 	}
-	c := Check{Name: "specification", Of: p.table.Form, State: OK, Detail: "the service honours all rows of the table below"}
+	c := Check{Name: "specification", Of: p.table.Form, State: OK, Detail: "the service passed all tests in the table below"}
 	if yes < len(p.table.Rows) {
-		c.Detail = fmt.Sprintf("the service honours %d of the %d rows of the table below; the others could not be tested", yes, len(p.table.Rows))
+		c.Detail = fmt.Sprintf("the service passed %d of the %d tests in the table below; the others could not be made", yes, len(p.table.Rows))
 	}
 	switch {
 	case len(broken) > 0:

@@ -246,7 +246,7 @@ func (p *prober) remove(ctx context.Context) {
 	err := p.dest.Delete(ctx, p.name)
 	if err == nil {
 		if _, _, there := p.dest.Get(ctx, p.name); there == nil {
-			err = &load.Error{Kind: load.ErrFailed, Op: "remove", Path: p.name, Hint: "check whether the bucket keeps objects (object lock, retention)", Err: errors.New("it is still there after it was removed")}
+			err = &load.Error{Kind: load.ErrFailed, Op: "remove", Path: p.name, Hint: "turn off object lock or retention on the bucket, or use another bucket, because runs have to remove objects; remove the probe by hand once that is possible", Err: errors.New("the store said that it was removed, but it is still there")}
 		}
 	}
 	p.tell(removes, err, "it was removed again")

@@ -192,7 +192,7 @@ func (e *examination) askForm(ctx context.Context) {
 		theirs, ours := e.client.Clocks()
 		e.add(judgeZone(e.def.Source.Zone, p.table.Form, dates, now, now.Add(theirs.Sub(ours))))
 	}
-	e.skip("none of the newest results has a date", "zone")
+	e.skip("none of the newest results has a date to compare with the clock", "zone")
 	p.honours(ctx, newest, unsorted)
 }
 
@@ -215,7 +215,7 @@ func budgetCheck(ctx context.Context, e *examination) Check {
 	}
 	var parts []string
 	if use.PerMinute > 0 {
-		parts = append(parts, fmt.Sprintf("%d of %d requests of this minute are used", use.Minute, use.PerMinute))
+		parts = append(parts, fmt.Sprintf("%d of %d requests of the last minute are used", use.Minute, use.PerMinute))
 	}
 	if use.PerDay > 0 {
 		parts = append(parts, fmt.Sprintf("%d of %d requests of the last 24 hours are used", use.Day, use.PerDay))

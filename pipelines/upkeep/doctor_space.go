@@ -60,7 +60,7 @@ func (e *examination) space(state *StateReport) {
 func judgeSpace(d disk) Check {
 	c := Check{Name: "disk", Of: d.path, State: OK, Detail: size(d.free) + " are free"}
 	if d.need > 0 {
-		c.Detail += fmt.Sprintf("; a run needs about %s, as much as the last run wrote", size(d.need))
+		c.Detail += fmt.Sprintf("; a run writes about %s there", size(d.need))
 	}
 	switch {
 	case d.free < d.need || d.free == 0:
@@ -89,7 +89,10 @@ func staged(m *load.Manifest, next *load.WallTime) (bytes int64) {
 
 // size formats a number of bytes for people, such as "1.5 MB".
 func size(n int64) string {
-	if n < 1e9 {
+	switch {
+	case n < 1e6:
+		return fmt.Sprintf("%.1f kB", float64(n)/1e3)
+	case n < 1e9:
 		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
 	}
 	return fmt.Sprintf("%.1f GB", float64(n)/1e9)

@@ -72,7 +72,7 @@ func (e *examination) removeFolders() {
 // checkpointCheck tells which checkpoints runs that ended early left in the state. A checkpoint is
 // what a run has read until it commits.
 func checkpointCheck(state *StateReport) Check {
-	c := Check{Name: "checkpoint", State: OK, Detail: "runs keep what they have read in the state"}
+	c := Check{Name: "checkpoint", State: OK, Detail: "a run that ends early leaves what it has read in the state, and the next run goes on from there"}
 	for _, early := range state.Checkpoints {
 		c.Detail += fmt.Sprintf("; run %s ended early, and left %s of form %s", early.RunID, plain.Plural(early.Rows, "result"), early.Form)
 	}
@@ -127,7 +127,7 @@ func (e *examination) leftoversAt(at *OutputState) Check {
 		return found(Warning, "the next run finishes it, or "+clean+" does",
 			"the commit of run %s was interrupted, and readers may miss what it wrote until it is finished", at.Pending)
 	case len(at.Inventory.Damaged) > 0:
-		return found(Warning, "`"+e.def.Command("verify")+"` names the command that writes them again",
+		return found(Warning, "`"+e.def.Command("verify")+"` says which command writes damaged and missing parts again",
 			"%s damaged or missing: %s", plain.Plural(len(at.Inventory.Damaged), "part"), at.Inventory.Damaged[0])
 	case len(at.Leftovers) > 0:
 		return found(Warning, "remove them with "+clean, "runs that ended early left staged files or uploads: %d", len(at.Leftovers))

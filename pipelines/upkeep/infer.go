@@ -110,17 +110,17 @@ func columnNotes(c schemas.Column, g transform.Guess, personal bool) []string {
 func presence(c schemas.Column, g transform.Guess) string {
 	empty := ""
 	if t := cmp.Or(c.Type.Elem, &c.Type); g.Empty > 0 && t.Kind != schemas.String {
-		empty = fmt.Sprintf(" (null for %s)", plain.Plural(g.Empty, "empty answer"))
+		empty = fmt.Sprintf(" (%s read as null)", plain.Plural(g.Empty, "empty answer"))
 	}
 	switch {
 	case c.From.Kind == schemas.FromResultID || g.Results == 0:
 		return ""
 	case g.Filled == g.Results && g.Results == 1:
-		return "; a value in the only result"
+		return "; a value in the only sampled result"
 	case g.Filled == g.Results:
-		return "; a value in all " + plain.Plural(g.Results, "result") + empty
+		return "; a value in all " + plain.Plural(g.Results, "sampled result") + empty
 	}
-	return fmt.Sprintf("; no value in %s of %s", plain.Thousands(g.Results-g.Filled), plain.Plural(g.Results, "result")) + empty
+	return fmt.Sprintf("; no value in %s of %s", plain.Thousands(g.Results-g.Filled), plain.Plural(g.Results, "sampled result")) + empty
 }
 
 // longestLabel is how many characters of a label a comment of an inferred schema shows.

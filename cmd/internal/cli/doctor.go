@@ -130,7 +130,7 @@ func (r checklist) Text() string {
 	text := console.Columns("", rows)
 	if h := r.Honours; h != nil {
 		rows := console.Rows(nil, h.Rows, func(row upkeep.Row) []string { return []string{row.Answer, row.Asked, row.Reason} })
-		text += fmt.Sprintf("what the service does (API %s, form %s, tested by %s; no values of results are shown):\n%s",
+		text += fmt.Sprintf("what the service does (API %s, form %s, tested by %s; the table holds no answers of people, so you can send it to others):\n%s",
 			h.API, plain.Line(h.Form), plain.Plural(h.Requests, "request"), console.Columns("  ", rows))
 	}
 	text += fmt.Sprintf("%s: %d ok, %s, %d failed, %d not checked; %s sent", plain.Plural(len(r.Checks), "check"),

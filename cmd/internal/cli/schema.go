@@ -21,7 +21,7 @@ import (
 func schemaCommand(p *process) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "schema",
-		Short: "Write a schema file from a live form, or show the columns of a definition",
+		Short: "Write a schema file from a form at the service, or show the columns of a definition",
 		Args:  console.Subcommand,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		Example: `  formetl schema infer --form form1 -o form1.schema.yaml
@@ -58,7 +58,7 @@ func schemaInferCommand(p *process) *cobra.Command {
 	var f inferFlags
 	cmd := &cobra.Command{
 		Use:   "infer [DEFINITION] [--form FORM] [-o FILE]",
-		Short: "Write a schema file from a live form",
+		Short: "Write a schema file from a form at the service",
 		Long: `Infer writes a schema file from the form's headings and a sample of its results: the
 first of the range, the last, and pages spread evenly between them. One request reads
 a hundred results, so the default sample takes about ten requests. The service, the
@@ -128,7 +128,7 @@ func schemaShowCommand(p *process) *cobra.Command {
 	var f console.DefinitionFlags
 	cmd := &cobra.Command{
 		Use:   "show DEFINITION",
-		Short: "Show the columns that a definition writes",
+		Short: "Show the columns that a run of a definition writes",
 		Long: `Show lists the columns that a run of the definition writes. They come from its
 schema; without one from the manifest of an earlier run; without that from a
 sample of the live form, and only then the service is asked.`,

@@ -33,7 +33,7 @@ func schemaLabelsCommand(p *process) *cobra.Command {
 	var f labelsFlags
 	cmd := &cobra.Command{
 		Use:   "labels DEFINITION --for spss|r",
-		Short: "Print a script that reads the CSV file into SPSS or R, with labels",
+		Short: "Print a script that reads a CSV file of formetl into SPSS or R, with labels",
 		Long: `Labels prints a script for a statistics program. The script reads the CSV file that the
 definition writes, with types, the form's questions as variable labels, and choices as
 value labels (SPSS, PSPP) or factors (R, without packages). Run the definition first,

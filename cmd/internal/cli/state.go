@@ -39,7 +39,7 @@ func stateShowCommand(p *process) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "show DEFINITION",
-		Short: "Show watermarks, unfinished runs and the request budget",
+		Short: "Show up to when results were read (watermarks), unfinished runs and the request budget",
 		Long: `Show prints for each form and output up to when results were read (the watermark),
 up to when changes are known, what the last run wrote, whether a run is working now
 or ended early, and how much of the request budget is used. It changes nothing, and
@@ -380,7 +380,7 @@ func stateResetCommand(p *process) *cobra.Command {
 	var f resetFlags
 	cmd := &cobra.Command{
 		Use:   "reset DEFINITION",
-		Short: "Reset watermarks, and drop what unfinished runs left",
+		Short: "Let the next run begin like the first: forget watermarks and what unfinished runs had read; outputs stay",
 		Long: `Reset removes the watermarks of a definition's datasets, so that the next incremental
 run begins like the first one, or sets them back to a time. It drops what runs that
 ended early had read, and finishes a commit that they had begun. It removes no data.
