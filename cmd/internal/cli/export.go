@@ -93,9 +93,9 @@ A file that formetl did not write is overwritten only with --force.`,
 	set.StringVar(&f.extract.CustomLabels, "custom-labels", "", "id of a set of custom labels")
 	set.StringVar(&f.files, "files", "", "also download uploaded files into this folder or s3://bucket/prefix/, with a list in files.csv")
 	set.StringVar(&f.schema, "schema", "", "schema file with the columns and their types")
-	set.StringVar(&f.state, "state", "", "folder for request budgets and checkpoints, or s3://bucket/prefix/ (default: formetl/ in your cache folder)")
+	set.StringVar(&f.state, "state", "", "where to count requests for budgets and keep what unfinished runs read: a folder, or s3://bucket/prefix/ (default: formetl/ in your cache folder)")
 	set.BoolVar(&f.fresh, "fresh", false, "read everything again, instead of resuming an export of the last hour that ended early")
-	f.watch.register(set, "write a report of the export to this file: JSON, or a page if the name ends with .html")
+	f.watch.register(set, "write a report about the export to this file: JSON, or a web page if the name ends with .html")
 	set.BoolVar(&f.noVerify, "no-verify", false, "do not compare with the service's count")
 	set.BoolVar(&f.strict, "strict", false, "end with 65 if the export cannot prove that no result is missing or duplicated")
 	return cmd

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -65,7 +66,7 @@ its forms, and for a sample of the results if there is one form.`,
 	set.StringVar(&a.baseURL, "base-url", "", "address of the service (or FORMETL_BASE_URL)")
 	set.StringVar(&a.api, "api", "", "generation of the service: v1, v2, or auto, which tries v2 first (or FORMETL_API; default auto)")
 	set.StringVar(&a.account, "account", "", "name of the account, as in the addresses of its forms (or FORMETL_ACCOUNT)")
-	set.StringVar(&a.key, "api-key-reference", "", "where the API key is, never the key itself: ${env:NAME}, ${file:PATH} or ${cmd:COMMAND LINE} (default: ${env:"+definition.KeyVariable+"})")
+	set.StringVar(&a.key, "api-key-reference", "", "where the API key is, never the key itself: '${env:NAME}', '${file:PATH}' or '${cmd:COMMAND LINE}' (default: '${env:"+definition.KeyVariable+"}')")
 	set.StringVar(&s.keyFile, "api-key-file", "", "file that holds the API key: short for --api-key-reference '${file:PATH}'")
 	set.BoolVar(&a.allowHTTP, "allow-http", false, "send the key over plain HTTP to hosts other than loopback")
 	set.StringVar(&a.zone, "timezone", "", "the account's zone, an IANA name (or FORMETL_TIMEZONE; default: this machine's)")
@@ -74,7 +75,7 @@ its forms, and for a sample of the results if there is one form.`,
 	set.StringVar(&a.format, "format", "", "format of the outputs (default: by a file's name; parquet for a dataset)")
 	set.StringVar(&a.partition, "partition", "", "folders of a dataset: none, day, month or year (default month)")
 	set.StringVar(&a.table, "table", "", "table of a PostgreSQL database to write, such as forms.{form}")
-	set.StringVar(&a.dsn, "dsn", "", "connection string of the database of --table: ${env:PG} (the default) or another reference, or the string itself if it holds no password")
+	set.StringVar(&a.dsn, "dsn", "", "how to reach the database of --table: a reference such as '${env:PG}' (the default), or the connection string itself if it holds no password")
 	set.StringVar(&a.mode, "mode", "", "what each run reads: incremental (what is new or changed, into datasets and tables only) or full (default: incremental if no output is a file)")
 	console.RegisterNames(set, &a.names)
 	set.StringVarP(&a.file, "output", "o", "", "definition to write (default: named after the form or the account)")
@@ -159,7 +160,7 @@ func (s *initSession) begin() error {
 			}
 		}
 		if len(missing) > 0 {
-			return console.Usagef("no terminal to ask on: give %s", strings.Join(missing, ", "))
+			return console.Usagef("there is no terminal to ask on: give %s", strings.Join(missing, " and "))
 		}
 	}
 	if err := s.check(); err != nil {
@@ -202,7 +203,7 @@ const (
 https://fs1.example.com/acme/form1/ has the address https://fs1.example.com
 and the account acme.`
 	keyHelp = `The API key itself is never asked for, only where it is: ${env:NAME} is a
-variable of the environment, ${file:PATH} a file that holds nothing else.`
+variable of the environment, ${file:PATH} a file that holds only the key.`
 	kindHelp = `What do you want to write?
   file     one file for each form, written anew by each run: for a spreadsheet,
            or to send it to somebody
@@ -341,7 +342,7 @@ func (s *initSession) put(ctx context.Context, q initQuestion) error {
 		line, err := console.ReadLine(ctx, s.in, s.p.stderr)
 		switch {
 		case errors.Is(err, io.EOF):
-			return console.Usagef("standard input ended before the questions did; --no-input asks nothing")
+			return console.Usagef("standard input ended before the questions did, and nothing was written; answer them all, or give the flags and --no-input")
 		case err != nil:
 			return err
 		}
@@ -487,7 +488,7 @@ func (s *initSession) listForms(ctx context.Context) error {
 		s.known = append(s.known, f.Directory)
 	}
 	s.answers.api = cmp.Or(s.answers.api, client.Generation())
-	s.tell(fmt.Sprintf("The service answers by API %s. The account has %s.", client.Generation(), plain.Plural(len(s.listed), "form")))
+	s.tell(fmt.Sprintf("formetl asks the service by API %s. The account has %s.", client.Generation(), plain.Plural(len(s.listed), "form")))
 	return nil
 }
 
@@ -524,8 +525,12 @@ func (s *initSession) checkForms() error {
 // checkFiles refuses to replace files that exist, and refuses folders that do not exist.
 func (s *initSession) checkFiles() error {
 	a := s.proposed()
-	if _, err := os.Stat(filepath.Dir(a.file)); err != nil {
-		return &load.Error{Kind: load.ErrUnusable, Op: "write", Path: a.file, Hint: "make its folder first, or give another one by --output", Err: err}
+	folder := filepath.Dir(a.file)
+	if _, err := os.Stat(folder); err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			err = errors.New("its folder does not exist")
+		}
+		return &load.Error{Kind: load.ErrUnusable, Op: "write", Path: a.file, Hint: "make the folder (mkdir -p " + definition.ShellWord(folder) + "), or give another path with --output", Err: err}
 	}
 	for _, path := range []string{a.file, a.schemaFile()} {
 		if err := mayWrite(path, s.force); err != nil {
@@ -707,7 +712,7 @@ func (s *initSession) write(ctx context.Context) error {
 	a, schema := &s.answers, ""
 	editors := filepath.Join(filepath.Dir(a.file), editorSchema)
 	if _, err := os.Lstat(editors); err != nil {
-		files = append(files, made{editors, "lets editors complete keys of definitions; you need not open it", pipelines.DefinitionSchema})
+		files = append(files, made{editors, "helps editors to propose a definition's settings; you need not open it", pipelines.DefinitionSchema})
 	}
 	if path := a.schemaFile(); path != "" {
 		data, about, err := s.inferSchema(ctx)

@@ -240,7 +240,7 @@ func TestInitAsksWhatFlagsLeave(t *testing.T) {
 	if err := w.begin(t.Context(), []string{}, append(args, "--mode", "full")...); err != nil {
 		t.Error(err)
 	}
-	if err := w.begin(t.Context(), []string{}, append(args, "--force")...); console.ExitCode(err) != console.ExitUsage || !strings.HasSuffix(w.told.String(), "[incremental]: ") {
+	if err := w.begin(t.Context(), []string{}, append(args, "--force")...); console.ExitCode(err) != console.ExitUsage || !strings.HasSuffix(w.told.String(), "[incremental]: \n") {
 		t.Errorf("%v, told %s", err, &w.told)
 	}
 }

@@ -61,7 +61,7 @@ func (p *process) start(level slog.Level, read func() (pipelines.Options, error)
 }
 
 // machinesZone is the note of commands that take the machine's zone because none was given.
-const machinesZone = "note: no time zone was given, so times are read as %s, this machine's zone; if the account's zone differs, they are off by hours: give --timezone, such as --timezone America/Chicago"
+const machinesZone = "note: no time zone was given, so the times of the results are taken as %s, this machine's zone; if the account has another zone, all times are wrong by hours: give --timezone, such as --timezone America/Chicago"
 
 // Whether a command needs the API keys of its definitions.
 const (
@@ -232,7 +232,7 @@ func writeFile(path string, data []byte, mode fs.FileMode) error {
 // input is no terminal or standard error is JSON for programs. otherwise says what was not done.
 func (p *process) attended(otherwise string) error {
 	if !console.IsTerminal(p.stdin) || p.log.JSON() {
-		return console.Usagef("no terminal to ask on: add --yes to do it without asking; %s", otherwise)
+		return console.Usagef("there is no terminal to ask on: add --yes to do it without asking; %s", otherwise)
 	}
 	return nil
 }

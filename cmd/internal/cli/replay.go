@@ -39,7 +39,7 @@ and removes all its dead letters.`,
 	set := cmd.Flags()
 	f.RegisterForms(set)
 	f.RegisterKey(set, ", instead of the definition's reference")
-	f.watch.register(set, "write the reports of the runs to this file: JSON, or a page if the name ends with .html")
+	f.watch.register(set, "write the reports of the runs to this file: JSON, or a web page if the name ends with .html")
 	set.BoolVar(&f.dryRun, "dry-run", false, "only list what would be read again")
 	return cmd
 }

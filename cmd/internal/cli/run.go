@@ -52,7 +52,7 @@ request. If one fails, the others still run.`,
 	}
 	set := cmd.Flags()
 	f.Register(set)
-	f.watch.register(set, "write a report of the run to this file: JSON, or a page if the name ends with .html")
+	f.watch.register(set, "write a report about the run to this file: JSON, or a web page if the name ends with .html")
 	set.BoolVar(&f.full, "full", false, "ignore what earlier runs left: watermark, schema, unfinished work")
 	set.BoolVar(&f.strict, "strict", false, "end with 65 and write nothing if the run cannot prove that no result is missing or duplicated")
 	set.BoolVar(&f.dryRun, "dry-run", false, "show the plan and read nothing, as formetl plan does")
@@ -109,7 +109,7 @@ type watchFlags struct{ report, metrics, progress string }
 // register adds --progress, and --report with this help text.
 func (f *watchFlags) register(set *pflag.FlagSet, report string) {
 	set.StringVar(&f.report, "report", "", report)
-	set.StringVar(&f.progress, "progress", console.ProgressAuto, "progress bar: auto (only on a terminal), on or off; none with --log-format json")
+	set.StringVar(&f.progress, "progress", console.ProgressAuto, "progress bar: auto (only on a terminal), on or off; no bar with --log-format json")
 }
 
 // prepare checks that the files of --report and --metrics can be written. It adds progress and

@@ -126,7 +126,7 @@ func ddlOfDefinition(ctx context.Context, p *process, d *ddl.Dialect, file strin
 		return nil, err
 	}
 	if len(forms) > 1 && f.table != "" {
-		return nil, console.Usagef("--table is for one form, and the definition has %d: choose one with --form", len(forms))
+		return nil, console.Usagef("--table is for one form, and the definition has %d (%s): choose one with --form, or leave out --table", len(forms), plain.Few(forms, 5))
 	}
 	var statements []string
 	err = p.eachForm(ctx, &f.DefinitionFlags, defs[0], options, forms, func(def *definition.Definition, form string, columns *upkeep.FormColumns) error {

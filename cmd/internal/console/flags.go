@@ -42,9 +42,9 @@ func (s *ServiceFlags) Register(f *pflag.FlagSet) {
 	r := &s.source.Requests
 	f.DurationVar(&r.Timeout, "timeout", transport.DefaultTimeout, "how long to wait for one answer")
 	f.IntVar(&r.Retries, "retries", transport.DefaultRetries, "how often to retry a request that may succeed later")
-	f.DurationVar(&r.Patience, "patience", 0, fmt.Sprintf("how long to retry a request, and to wait for a service that does not answer (default %s, before the first answer %s)", transport.DefaultPatience, transport.DefaultFirstPatience))
+	f.DurationVar(&r.Patience, "patience", 0, fmt.Sprintf("how long to retry a request, and to wait for a service that does not answer (default %s, but %s until the service has answered once)", transport.DefaultPatience, transport.DefaultFirstPatience))
 	f.IntVar(&r.Concurrency, "concurrency", transport.DefaultConcurrency, "how many requests to send at once")
-	f.IntVar(&r.PerMinute, "requests-per-minute", 0, "most requests per minute; 0 for no limit")
+	f.IntVar(&r.PerMinute, "requests-per-minute", 0, fmt.Sprintf("most requests per minute; 0 for no limit (default: by API v2 %d, else no limit)", definition.DefaultV2PerMinute))
 }
 
 // RegisterMaxRequests adds --max-requests, the bound of the requests of a plan.
@@ -277,7 +277,7 @@ func (d *DefinitionFlags) Register(set *pflag.FlagSet) {
 // RegisterForms adds only --form, --state and --var.
 func (d *DefinitionFlags) RegisterForms(set *pflag.FlagSet) {
 	set.StringArrayVar(&d.Forms, "form", nil, "only this form of the definition; repeatable")
-	set.StringVar(&d.State, "state", "", "folder for request budgets and checkpoints, or s3://bucket/prefix/ (default: the definition's)")
+	set.StringVar(&d.State, "state", "", "where to count requests for budgets and keep what unfinished runs read: a folder, or s3://bucket/prefix/ (default: the definition's)")
 	d.RegisterVariables(set)
 }
 
@@ -347,7 +347,7 @@ func (r *RangeFlags) Register(set *pflag.FlagSet) {
 	set.StringVar(&r.to, "to", "", "end, exclusive: the first day that you do not want")
 	set.StringVar(&r.through, "through", "", "end, inclusive: the last day that you want")
 	set.StringVar(&r.last, "last", "", "the last calendar day, week, month, quarter or year, or a time up to now such as 7d, 12h or 6mo")
-	set.StringVar(&r.this, "this", "", "this day, week, month, quarter or year up to now")
+	set.StringVar(&r.this, "this", "", "the current day, week, month, quarter or year, up to now")
 }
 
 // Options returns the range in Range, whose bounds are nil where no flag gives one. The error is

@@ -116,6 +116,9 @@ func ReadLine(ctx context.Context, in *bufio.Reader, out io.Writer) (string, err
 		fmt.Fprintln(out)
 		return "", context.Cause(ctx)
 	case r := <-done:
+		if r.err != nil {
+			fmt.Fprintln(out)
+		}
 		return r.line, r.err
 	}
 }

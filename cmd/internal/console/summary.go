@@ -247,7 +247,7 @@ func remarks(f *pipelines.FormReport, api string, machinesZone bool) []string {
 	if machinesZone {
 		zone += ", this machine's zone"
 	}
-	return append(parts, inclusive(f.Range)+", times in "+zone, plain.Plural(f.Requests.All(), "request")+" by API "+api)
+	return append(parts, inclusive(f.Range), "times in "+zone, plain.Plural(f.Requests.All(), "request")+" by API "+api)
 }
 
 // inclusive returns a range in words that name its first and its last moment. Whole days are named

@@ -48,7 +48,7 @@ func TestSummaryOfForms(t *testing.T) {
 			{Form: "orders", Requests: load.Requests{Results: 2, Count: 2}},
 		},
 	}, false)
-	for _, want := range []string{"feedback: not verified; all dates, times in ; 11 requests by API v1\n", "orders: not verified; all dates, times in ; 4 requests by API v1\n"} {
+	for _, want := range []string{"feedback: not verified; all dates; times in ; 11 requests by API v1\n", "orders: not verified; all dates; times in ; 4 requests by API v1\n"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is missing:\n%s", want, &out)
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/formetl/formetl/cmd/internal/console"
 	"github.com/formetl/formetl/load"
@@ -112,10 +113,10 @@ func (f form) PlanNotes() string {
 		notes = append(notes, "Retries, which this table does not count: "+plain.Thousands(f.Requests.Retries)+".")
 	}
 	if b := p.Budget; b.Minutes != nil {
-		notes = append(notes, fmt.Sprintf("At %s a minute the planned requests take at least %.1f minutes.", plain.Plural(b.PerMinute, "request"), *b.Minutes))
+		notes = append(notes, fmt.Sprintf("At most %s a minute are allowed, so the planned requests take at least %s.", plain.Plural(b.PerMinute, "request"), time.Duration(*b.Minutes*float64(time.Minute)).Round(time.Second)))
 	}
 	if b := p.Budget; b.DayShare != nil {
-		notes = append(notes, fmt.Sprintf("They are %.1f %% of the %s a day.", 100**b.DayShare, plain.Plural(b.PerDay, "request")))
+		notes = append(notes, fmt.Sprintf("They are %.1f %% of the %s that are allowed in 24 hours.", 100**b.DayShare, plain.Plural(b.PerDay, "request")))
 	}
 	return strings.Join(notes, " ")
 }

@@ -35,7 +35,7 @@ func pageOf(t *testing.T, name string, reports ...*pipelines.Report) []byte {
 func TestPageSays(t *testing.T) {
 	all := pages()
 	for name, words := range map[string][]string{
-		"done":     {"feedback", "✓ done", "720", "Verified", "v1.2.3", "20260411T000000Z-5ac1d0e2", "2026-01-01 to 2026-01-09 (exclusive), America/Chicago", "2026-01-09 00:00:00", "100 ok, 3 busy, 1 failed", "Planned and done", "−1 (0.1 %)", "Time line", "Your name", "the result was rejected", "Resumed from run"},
+		"done":     {"feedback", "✓ done", "720", "Verified", "v1.2.3", "20260411T000000Z-5ac1d0e2", "2026-01-01 to 2026-01-09 (exclusive), America/Chicago", "2026-01-09 00:00:00", "100 ok, 3 busy, 1 failed", "Planned and done", "−1 (−0.1 %)", "Time line", "Your name", "the result was rejected", "Resumed from run"},
 		"nothing":  {"Nothing new", "✓ done"},
 		"notbegun": {"78 – definition wrong", "What to do: mend what the message names"},
 		"several":  {"2 runs", "3 forms", "! not begun", "✕ problem with the data", "1 of 3", "the disk is full", "Kept for the next run: 300 results"},
@@ -120,7 +120,7 @@ func TestPlanNotes(t *testing.T) {
 	f.Requests.Retries = 3
 	f.Planned.AtMost, f.Planned.Budget = true, pipelines.Budget{PerMinute: 60, Minutes: &minutes, PerDay: 1200, DayShare: &share}
 	const want = "The planned results are the most that can come: the service counts without the search or view. " +
-		"Retries, which this table does not count: 3. At 60 requests a minute the planned requests take at least 2.5 minutes. They are 12.5 % of the 1,200 requests a day."
+		"Retries, which this table does not count: 3. At most 60 requests a minute are allowed, so the planned requests take at least 2m30s. They are 12.5 % of the 1,200 requests that are allowed in 24 hours."
 	if got := f.PlanNotes(); got != want {
 		t.Errorf("%q\nwant %q", got, want)
 	}

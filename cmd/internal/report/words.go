@@ -54,7 +54,7 @@ func difference(planned *int64, done int64) string {
 	}
 	text := sign + plain.Thousands(d)
 	if *planned > 0 {
-		text += fmt.Sprintf(" (%.1f %%)", 100*float64(d)/float64(*planned))
+		text += fmt.Sprintf(" (%s%.1f %%)", sign, 100*float64(d)/float64(*planned))
 	}
 	return text
 }

@@ -65,7 +65,7 @@ temporal.toml.`,
 	root.AddCommand(p.runCommand(), p.startCommand())
 	for _, cmd := range root.Commands() {
 		cmd.Flags().StringVar(&p.queue, "task-queue", "formetl", "Temporal task queue of the workers")
-		cmd.Flags().StringVar(&p.folder, "definitions", ".", "folder with the definitions; only these can be run")
+		cmd.Flags().StringVar(&p.folder, "definitions", ".", "folder with the definitions; no others can be run")
 	}
 	return console.Run(ctx, stopCatching, root, args, p.log, func(err error, command string) string { return console.Hint(err, command, "") })
 }
@@ -150,7 +150,7 @@ func (p *process) runCommand() *cobra.Command {
 	var f runFlags
 	cmd := &cobra.Command{
 		Use:   "run",
-		Short: "Work for the workflows of a task queue until stopped",
+		Short: "Run a worker, which carries out the workflows of a task queue until it is stopped",
 		Long: `Run works until it is stopped. A worker that stops in order keeps what its
 activities have read, and other workers go on at once if they have the same state.
 After kill -9 they go on when it has been silent for half a minute.`,
@@ -160,7 +160,7 @@ After kill -9 they go on when it has been silent for half a minute.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return p.run(cmd.Context(), f) },
 	}
 	set := cmd.Flags()
-	set.StringVar(&f.state, "state", "", "folder for request budgets and checkpoints, or s3://bucket/prefix/ (default: the definition's)")
+	set.StringVar(&f.state, "state", "", "where to count requests for budgets and keep what unfinished runs read: a folder, or s3://bucket/prefix/ (default: the definition's)")
 	set.StringVar(&f.keyFile, "api-key-file", "", "file that contains the API key of the form service, instead of the definitions' references")
 	set.IntVar(&f.activities, "activities", 16, "how many forms this worker runs at once")
 	return cmd
@@ -178,7 +178,7 @@ const (
 // run runs a worker until ctx ends.
 func (p *process) run(ctx context.Context, f runFlags) error {
 	if f.activities < 1 {
-		return console.Usagef("--activities %d: give 1 or more", f.activities)
+		return console.Usagef("--activities %d: no form would ever run; give 1 or more", f.activities)
 	}
 	state, err := console.StatePath(f.state)
 	if err != nil {
@@ -232,7 +232,7 @@ func (p *process) startCommand() *cobra.Command {
 	var f startFlags
 	cmd := &cobra.Command{
 		Use:   "start DEFINITION",
-		Short: "Start the workflow of a definition",
+		Short: "Start the workflow of a definition, which a worker carries out",
 		Long: `Start checks a definition and starts its workflow. DEFINITION is its path relative to
 --definitions. The workflow's id is formetl/PIPELINE, so only one can run at a time.
 With --wait, start waits for the end of the workflow, and ends with its exit code.`,
