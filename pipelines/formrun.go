@@ -162,10 +162,10 @@ func (f *formRun) run(ctx context.Context) (err error) {
 // plan nor read a piece that another run may take over. The next day's run would end likewise.
 func (f *formRun) inVain(spent *transport.BudgetError) bool {
 	own := f.requests()
-	if spent.Per != 24*time.Hour || own.Results+own.Count+int64(f.reader.Def.Source.Requests.Concurrency) < int64(spent.Limit) {
+	if spent.Per != 24*time.Hour || 10*(own.Results+own.Count) < 9*int64(spent.Limit) { // some may be reserved and not sent
 		return false
 	}
-	planned := f.reconciler != nil && len(f.reader.Header.Runs) == 1 // it continues no other run
+	planned := f.reconciler != nil && len(f.reader.Header.Runs) == 1 // a run that continues another found the plan there
 	return !planned && !slices.ContainsFunc(f.windows(), func(w *reading.Window) bool {
 		return slices.ContainsFunc(w.Pieces(), func(p checkpoint.Piece) bool { return !p.Passing && p.Run == f.o.RunID })
 	})

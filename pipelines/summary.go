@@ -40,7 +40,7 @@ func (f *formRun) summarise(snapshot *reconcile.Snapshot) {
 		f.drift(fmt.Sprintf("column %s is a string, and %s had several values: they were joined by |", column, plain.Plural(s.Joined[column], "result")))
 	}
 	for _, column := range slices.Sorted(maps.Keys(s.Shifted)) {
-		f.drift(fmt.Sprintf("column %s: %s moved forward, because %s skips them when clocks change", column, plain.Plural(s.Shifted[column], "time"), f.reader.Def.Source.Zone))
+		f.drift(fmt.Sprintf("column %s: %s lay in an hour that %s skips when clocks change, and moved forward", column, plain.Plural(s.Shifted[column], "time"), f.reader.Def.Source.Zone))
 	}
 	for _, note := range unreadNotes(s) {
 		f.drift(note)

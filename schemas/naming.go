@@ -169,6 +169,9 @@ type Uniquer struct {
 	next map[string]int
 }
 
+// Taken tells whether a name is taken, in any letter case.
+func (u *Uniquer) Taken(name string) bool { return u.taken[strings.ToLower(name)] }
+
 // Name returns want if that name is free. Otherwise it appends the least number from 2 that makes
 // the name new. The name then has at most MaxName bytes, or as many as want if those are more.
 func (u *Uniquer) Name(want string) string {

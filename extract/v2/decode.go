@@ -70,7 +70,7 @@ func contentOf(text []byte) (int, error) {
 	switch {
 	case err != nil:
 		return 0, err
-	case bytes.Contains(content, []byte("<fs_response")):
+	case content[0] == '<' && bytes.Contains(content, []byte("<fs_response")):
 		return 0, &transport.AnswerError{Offset: -1, Problem: "not JSON: it is XML", Fault: transport.FaultGarbled, API: "v1"}
 	case content[0] == '<':
 		return 0, &transport.AnswerError{Offset: -1, Problem: "not JSON: it is HTML or XML, such as a login page or a proxy's error page", Fault: transport.FaultGarbled}

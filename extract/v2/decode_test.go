@@ -97,6 +97,7 @@ func TestRefusals(t *testing.T) {
 		"empty":             {" \n", transport.FaultEmpty, "it is empty"},
 		"HTML":              {"<!doctype html>", transport.FaultGarbled, "HTML"},
 		"API v1":            {"<?xml version=\"1.0\"?><fs_response/>", transport.FaultGarbled, "it is XML"},
+		"words of API v1":   {`{"other":"<fs_response>"}`, transport.FaultForeign, "neither"},
 		"text":              {"Warning", transport.FaultGarbled, "begins with neither"},
 		"UTF-16":            {"\xff\xfe{\x00", transport.FaultBeyond, "UTF-16"},
 		"array":             {"[]", transport.FaultForeign, "array"},

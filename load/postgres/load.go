@@ -286,7 +286,7 @@ func (l *loading) note(ctx context.Context, change load.TableChange, before know
 		if err != nil {
 			return err
 		}
-		if lists[r.List] = n; !l.load.Full {
+		if lists[r.List] = n; !l.load.Full && len(l.load.Parts) < len(m.Parts) { // parts that were not read again may still lack theirs
 			lists[r.List] = max(n, lost[r.List])
 		}
 	}

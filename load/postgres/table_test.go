@@ -384,6 +384,13 @@ func TestLostElements(t *testing.T) {
 	colours[2] = []string{"green"}
 	lists(answers{1: "a", 2: "b"}, true)
 	lacks(false)
+
+	b = newBench(t, nil)
+	lists(answers{1: "a", 2: "b"}, false)
+	b.query("DELETE FROM forms.feedback__colours")
+	colours[1] = []string{"red"} // edited meanwhile
+	lists(answers{1: "a", 2: "b"}, false)
+	lacks(false)
 }
 
 // TestLater: what a definition says only later.

@@ -226,6 +226,9 @@ func (d *Definition) Command(command string, flags ...string) string {
 	words := []string{"formetl", command, ShellWord(cmp.Or(d.File, "DEFINITION"))}
 	if command == "forms" && d.File == "" {
 		words = append(words[:2], "--base-url", ShellWord(d.Source.BaseURL), "--account", ShellWord(d.Source.Account))
+		if d.Source.AllowHTTP {
+			words = append(words, "--allow-http")
+		}
 	}
 	for given := range slices.Chunk(d.Given, 2) { // a flag and its value
 		if command == "forms" && (given[0] == "--form" || given[0] == "--state") {

@@ -43,7 +43,7 @@ func (p *place) shown(windows []*reading.Window, seen map[schemas.Source]transfo
 }
 
 // selected returns the columns that come from the sources, in the order of sources. It returns
-// all columns if sources is nil. A column of typed texts is there even if nobody typed one.
+// all columns if sources is nil. A column is there even if no result has it.
 func (j *Job) selected(columns []schemas.Column, sources []schemas.Source) []schemas.Column {
 	if sources == nil {
 		return columns
@@ -52,8 +52,8 @@ func (j *Job) selected(columns []schemas.Column, sources []schemas.Source) []sch
 	for _, from := range sources {
 		if at := slices.IndexFunc(columns, func(c schemas.Column) bool { return c.From == from }); at >= 0 {
 			some = append(some, columns[at])
-		} else if from.Kind == schemas.FromOther { // nobody typed a text
-			some = append(some, (&schemas.Schema{Columns: columns}).Late(from, schemas.Type{Kind: schemas.String}, "", j.Def.Names))
+		} else if from.Kind == schemas.FromOther || j.Def.Schema == nil { // no result has it
+			some = append(some, (&schemas.Schema{Columns: columns}).Late(from, transform.DefaultType(from), "", j.Def.Names))
 		}
 	}
 	return some

@@ -141,10 +141,7 @@ func (o *dataset) stage(ctx context.Context, s *reconcile.Snapshot) error {
 		Beside: append(o.idSets(parts, reuse), letters...), Hook: o.hook,
 	}
 	if o.job.Full {
-		o.commit.Remove = slices.DeleteFunc(load.NamesOf(o.inventory.Unlisted), func(name string) bool {
-			_, err := load.ParsePartName(name)
-			return err != nil && o.manifest == nil // a folder that formetl did not write may hold another program's data
-		})
+		o.commit.Remove = load.NamesOf(o.inventory.Unlisted)
 	}
 	o.staging = o.report
 	o.staging.holds(&m)

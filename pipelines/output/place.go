@@ -169,7 +169,7 @@ func (p *place) lookBack(ctx context.Context) (err error) {
 	if _, damaged := errors.AsType[*load.ManifestError](err); damaged && p.job.Full {
 		return nil // a full run replaces the damaged manifest
 	} else if damaged && p.job.Def.File != "" {
-		return &definition.Fault{Text: err.Error(), Cure: "restore the manifest, or replace the output with `" + p.job.Def.Command("run", "--full") + "`", Err: err}
+		return &definition.Fault{Text: err.Error(), Cure: "if it is formetl's, replace the output with `" + p.job.Def.Command("run", "--full") + "`; otherwise choose another path", Err: err}
 	}
 	return err
 }

@@ -126,8 +126,16 @@ func (v *verifier) table(ctx context.Context, out definition.Output, path string
 	}
 	def := *v.def
 	def.Schema = nil // the columns are those of the manifest
-	if misfit := output.CheckTable(ctx, v.o.Job(&def, v.form), out); errors.Is(misfit, load.ErrConfig) {
-		o.about(byFullRun, "%v", misfit)
+	job := v.o.Job(&def, v.form)
+	switch misfit := output.CheckTable(ctx, job, out); {
+	case errors.Is(misfit, load.ErrConfig):
+		mend := byFullRun
+		if job.Full = true; output.CheckTable(ctx, job, out) != nil {
+			mend = byNoRun
+		}
+		o.about(mend, "%v", misfit)
+	case !errors.Is(misfit, load.ErrFailed): // a role that may only read cannot load
+		err = errors.Join(err, misfit)
 	}
 	for _, p := range m.Parts {
 		if !slices.ContainsFunc(lacking, func(l load.Part) bool { return l.Path == p.Path }) {

@@ -16,7 +16,7 @@ import (
 type remedy int
 
 const (
-	byNoRun   remedy = iota // no run has to mend anything
+	byNoRun   remedy = iota // no run mends it; the text says what to do
 	byAnyRun                // any run mends the problem, whatever its range
 	byReading               // a run mends the problem that reads the part's window again
 	byFullRun               // a run mends the problem that replaces the whole dataset
@@ -129,9 +129,11 @@ func readAgain(def *definition.Definition, damaged []load.Part) string {
 
 // Damaged returns a *definition.Fault of exit code 65 if one of the outputs has problems, else nil.
 func Damaged(outputs []*Verified) error {
-	problems, what := 0, "the service has other results than at the last run"
+	problems, what, cure := 0, "the service has other results than at the last run", "do what the problems say"
 	for _, v := range outputs {
-		problems += len(v.Problems)
+		if problems += len(v.Problems); len(v.Commands) > 0 {
+			cure = "run the commands that are under the problems"
+		}
 		if slices.ContainsFunc(v.Problems, func(p Problem) bool { return p.Kind != "count" }) {
 			what = "the outputs differ from their manifests"
 		}
@@ -141,6 +143,6 @@ func Damaged(outputs []*Verified) error {
 	}
 	return &definition.Fault{
 		Code: 65, Text: fmt.Sprintf("%s: %s, %s checked", what, plain.Plural(problems, "problem"), plain.Plural(len(outputs), "output")),
-		Cure: "run the commands that are under the problems; then run the same command again",
+		Cure: cure + "; then run the same command again",
 	}
 }

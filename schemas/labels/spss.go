@@ -91,19 +91,26 @@ func SPSS(f *File) string {
 }
 
 // spssNames returns names that SPSS takes: words of ASCII that begin with a letter, unique in
-// any letter case.
+// any letter case. A name of the file that is such a word stays with its column.
 func spssNames(columns []Column) (names []string) {
 	var unique schemas.Uniquer
 	// The last three begin commands of PSPP wherever a line begins with them.
 	for _, reserved := range strings.Fields("ALL AND BY EQ GE GT LE LT NE NOT OR TO WITH COMMENT DOCUMENT DOCUMENTS") {
 		unique.Name(reserved)
 	}
-	for _, c := range columns {
-		name := schemas.Snake(c.Name)
-		if name[0] == '_' {
-			name = "v" + name
+	names = make([]string, len(columns))
+	for i, c := range columns {
+		if c.Name == schemas.Snake(c.Name) && c.Name[0] != '_' && !unique.Taken(c.Name) {
+			names[i] = unique.Name(c.Name)
 		}
-		names = append(names, unique.Name(name))
+	}
+	for i, c := range columns {
+		if name := schemas.Snake(c.Name); names[i] == "" {
+			if name[0] == '_' {
+				name = "v" + name
+			}
+			names[i] = unique.Name(name)
+		}
 	}
 	return names
 }

@@ -200,17 +200,21 @@ func (f *exportFlags) tellWait(p *process, def *definition.Definition, bar *cons
 	}
 }
 
-// tellFiles passes progress on to next, and tells a person how many uploaded files are downloaded.
+// tellFiles passes progress on to next, and tells a person once how many uploaded files are
+// downloaded.
 func (p *process) tellFiles(def *definition.Definition, next func(pipelines.Progress)) func(pipelines.Progress) {
+	var once sync.Once
 	return func(u pipelines.Progress) {
-		if next(u); u.FilesPlanned == 0 || u.Files > 0 {
+		if next(u); u.FilesPlanned == 0 {
 			return
 		}
-		text := "downloading " + plain.Plural(u.FilesPlanned, "uploaded file")
-		if most := def.Source.Requests.PerMinute; most > 0 {
-			text += fmt.Sprintf(", at most %d a minute: about %s", most, plain.Lasting(time.Duration(u.FilesPlanned)*time.Minute/time.Duration(most)))
-		}
-		p.log.Tell(slog.LevelInfo, text, slog.Int64("files", u.FilesPlanned))
+		once.Do(func() {
+			text := "downloading " + plain.Plural(u.FilesPlanned, "uploaded file")
+			if most := def.Source.Requests.PerMinute; most > 0 {
+				text += fmt.Sprintf(", at most %d a minute: about %s", most, plain.Lasting(time.Duration(u.FilesPlanned)*time.Minute/time.Duration(most)))
+			}
+			p.log.Tell(slog.LevelInfo, text, slog.Int64("files", u.FilesPlanned))
+		})
 	}
 }
 
@@ -583,7 +587,7 @@ func sourceOf(flag, name string, known []schemas.Column) (schemas.Source, error)
 			return c.From.ID == name && c.From.Kind != schemas.FromOther || c.From.String() == name
 		},
 		func(c schemas.Column) bool {
-			return c.From.Kind == schemas.FromItem && schemas.ItemName(c.From.ID) == schemas.ItemName(strings.TrimPrefix(name, "item_"))
+			return c.From == guess(name)
 		},
 		func(c schemas.Column) bool { return c.Label == name },
 		func(c schemas.Column) bool {

@@ -135,8 +135,8 @@ func (s *initSession) begin() error {
 		return console.Usagef("%w", err)
 	}
 	a.api = string(api)
-	switch ext := strings.ToLower(filepath.Ext(a.file)); {
-	case a.file != "" && ext != ".yaml" && ext != ".yml":
+	switch {
+	case a.file != "" && !isDefinition(a.file):
 		return console.Usagef("--output: a definition's name ends with .yaml")
 	case s.keyFile != "" && a.key != "":
 		return console.Usagef("--api-key-file and --api-key-reference both say where the key is: give one of them")
@@ -295,7 +295,12 @@ func (s *initSession) askFile(ctx context.Context) error {
 	for ; err != nil && s.in != nil; err = s.checkFiles() {
 		problem, _, _ := strings.Cut(err.Error(), "; choose another name with -o")
 		another := ""
-		take := func() error { s.answers.file = strings.TrimSuffix(another, ".yaml") + ".yaml"; return nil }
+		take := func() error {
+			if s.answers.file = another; !isDefinition(another) {
+				s.answers.file += ".yaml"
+			}
+			return nil
+		}
 		q := initQuestion{help: problem, text: "Another name for the definition", one: func(*initAnswers) *string { return &another }, check: take}
 		if err := s.put(ctx, q); err != nil {
 			return err

@@ -47,6 +47,8 @@ func Arguments(least, most int, what string) cobra.PositionalArgs {
 		text := fmt.Sprintf("%s takes %s; you gave %d", cmd.CommandPath(), what, len(args))
 		switch form, out := cmd.Flag("form"), cmd.Flag("output"); {
 		case most > 0 || form == nil:
+		case out != nil && !out.Changed && strings.HasSuffix(args[0], ".yaml"):
+			text += "; did you mean --output " + definition.ShellWord(args[0]) + "?"
 		case !form.Changed:
 			text += "; did you mean --form " + definition.ShellWord(args[0]) + "?"
 		case out != nil && (!out.Changed || out.Value.String() == "utput"): // -output means -o utput
@@ -81,7 +83,7 @@ func checkPaths(cmd *cobra.Command, _ []string) error {
 		if f == nil || !f.Changed || (name == "output" || name == "state") && definition.OnS3(f.Value.String()) {
 			continue
 		}
-		if (name == "report" || name == "metrics") && cmd.Flags().Changed("dry-run") {
+		if dry, err := cmd.Flags().GetBool("dry-run"); err == nil && dry && (name == "report" || name == "metrics") {
 			return Usagef("--dry-run runs nothing that --%s could tell of: leave one of them out", name)
 		}
 		if err := definition.CheckLocal(f.Value.String()); err != nil {
