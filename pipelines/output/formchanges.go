@@ -144,7 +144,9 @@ func (f FormSeen) leftOut(before *load.Manifest) (fields []string) {
 		fields = append(fields, from.String())
 	}
 	slices.Sort(fields)
-	return slices.Compact(fields)
+	return slices.DeleteFunc(slices.Compact(fields), func(field string) bool { // it has a column by now
+		return slices.ContainsFunc(f.Columns, func(c schemas.Column) bool { return c.From.String() == field })
+	})
 }
 
 // describe fills in what a manifest says of its columns besides their names and

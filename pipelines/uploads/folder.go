@@ -213,7 +213,11 @@ func (f *Folder) own(ctx context.Context) error {
 	case err != nil:
 		return err
 	case string(data) != owner:
-		return &definition.Fault{Code: 73, Text: fmt.Sprintf("%s contains the uploaded files of %s", f.report.Path, data), Cure: "give each form its own folder: put {form} into the path under files:"}
+		cure := "give each form its own folder: put {form} into the path under files:"
+		if f.job.Def.File == "" {
+			cure = "give --files another folder"
+		}
+		return &definition.Fault{Code: 73, Text: fmt.Sprintf("%s contains the uploaded files of %s", f.report.Path, data), Cure: cure}
 	}
 	return nil
 }

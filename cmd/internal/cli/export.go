@@ -97,7 +97,7 @@ A file that formetl did not write is overwritten only with --force.`,
 	set.BoolVar(&f.fresh, "fresh", false, "read everything again, instead of resuming an export of the last hour that ended early")
 	f.watch.register(set, "write a report about the export to this file: JSON, or a web page if the name ends with .html")
 	set.BoolVar(&f.noVerify, "no-verify", false, "do not compare with the service's count")
-	set.BoolVar(&f.strict, "strict", false, "end with 65 if the export cannot prove that no result is missing or duplicated")
+	set.BoolVar(&f.strict, "strict", false, "end with 65 if the export cannot prove that no result is missing or duplicated; a search is proven by its pages alone, --limit not at all")
 	return cmd
 }
 
