@@ -3,6 +3,7 @@ package pipelines
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/output"
 	"github.com/formetl/formetl/pipelines/reading"
+	"github.com/formetl/formetl/schemas/plain"
 )
 
 // PlanReport says what a run of a definition would do. Numbers that are not known before the
@@ -203,10 +205,14 @@ func (p *FormPlan) countUndated(ctx context.Context, form reading.Form, i readin
 	}
 	p.Requests.Planned++
 	undated, err := extract.CountUndated(ctx, form.Client, form.Name, total)
-	if err == nil {
-		p.addUndated(form, total, undated)
+	if err != nil {
+		return err
 	}
-	return err
+	p.addUndated(form, total, undated)
+	if day := int64(form.Def.Source.Requests.PerDay); day > 0 && p.Undated.Requests > day {
+		p.Warnings = append(p.Warnings, fmt.Sprintf("per_day: %d is too small: to read the results without a date takes about %s, and no run continues that pass of another", day, plain.Plural(p.Undated.Requests, "request")))
+	}
+	return nil
 }
 
 // addUndated adds the results without a date to what a run expects: there are so many among

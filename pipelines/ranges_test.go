@@ -189,4 +189,11 @@ func TestBudgetTooSmall(t *testing.T) {
 			t.Errorf("%d requests a day: %v", perDay, err)
 		}
 	}
+	w := newWorld(t, formservice.Generate(formservice.GenerateOptions{Seed: 5, Results: 3000}))
+	def := w.definition(definition.Output{Path: "months/", Format: "ndjson", Partition: definition.PartitionMonth})
+	def.Source.Requests.PerDay = 25
+	plan, err := pipelines.MakePlan(t.Context(), def, options(), false)
+	if err != nil || !strings.Contains(strings.Join(plan.Forms[0].Warnings, " "), "per_day: 25 is too small") {
+		t.Errorf("the plan warns of %q, %v", plan.Forms[0].Warnings, err)
+	}
 }
