@@ -23,7 +23,7 @@ type Progress struct {
 	Rows                int64 // results read so far
 	Expected            int64 // results counted, or extract.Unknown
 	Requests            int64
-	Files, FilesPlanned int64 // uploaded files asked for so far, and in all (uploads.Report)
+	Files, FilesPlanned int64 // uploaded files asked for so far, and those to ask for, at least
 	// Windows is how many windows of time the plan has, 0 before it is made. WindowsDone
 	// is how many of these are read.
 	Windows, WindowsDone int64

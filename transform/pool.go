@@ -63,17 +63,24 @@ func (p *Pool) Allocate(size int) []byte {
 	if !ok {
 		return make([]byte, size)
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	last := len(p.free[at]) - 1
-	if last < 0 {
+	b := p.take(at, room)
+	if b == nil {
 		return make([]byte, size, room)
 	}
-	b := p.free[at][last][:size]
-	p.free[at][last] = nil
-	p.free[at] = p.free[at][:last]
-	p.kept -= room
-	clear(b)
+	b = b[:size]
+	clear(b) // not while others wait for the lock
+	return b
+}
+
+// take returns freed memory of a class, nil if there is none.
+func (p *Pool) take(at, room int) (b []byte) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if last := len(p.free[at]) - 1; last >= 0 {
+		b, p.free[at][last] = p.free[at][last], nil
+		p.free[at] = p.free[at][:last]
+		p.kept -= room
+	}
 	return b
 }
 

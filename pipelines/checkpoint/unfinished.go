@@ -39,10 +39,10 @@ func FindUnfinished(ctx context.Context, s State, pipeline string, forms ...stri
 		if err != nil {
 			return nil, err
 		}
-		for _, f := range found {
-			f.form = form
-			all = append(all, f)
+		for i := range found {
+			found[i].form = form
 		}
+		all = append(all, found...)
 	}
 	if len(all) == 0 {
 		return nil, nil

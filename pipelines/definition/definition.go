@@ -221,7 +221,8 @@ func (d *Definition) Fingerprint() (string, error) {
 // Command returns a command line of formetl for this definition, such as "formetl run x.yaml",
 // in words that a shell takes as they are. It repeats the flags that the definition was given
 // with (Given), because without them the command would mean another definition, or none. The
-// API key is never shown. Where there is no file, the word DEFINITION stands for it, or flags for forms.
+// API key is never shown. Without a file the word DEFINITION stands for it, and for the command
+// forms the flags that name service and account.
 func (d *Definition) Command(command string, flags ...string) string {
 	words := []string{"formetl", command, ShellWord(cmp.Or(d.File, "DEFINITION"))}
 	if command == "forms" && d.File == "" {

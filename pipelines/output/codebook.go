@@ -364,7 +364,8 @@ func (j *Job) Choices(ctx context.Context, out definition.Output) (map[schemas.S
 }
 
 // ownFile reads a file of an earlier codebook, nil if there is none. A file that does not
-// begin with head, as formetl writes it, and was not cut short within head gives a *definition.Fault with code 73.
+// begin with head, as formetl writes it, and was not cut short within head gives a
+// *definition.Fault with code 73.
 func ownFile(ctx context.Context, dest load.Store, name, path, head string) ([]byte, error) {
 	data, _, err := dest.Get(ctx, name)
 	switch {

@@ -126,12 +126,13 @@ func (f FormSeen) ignored(before *load.Manifest) (changes []schemas.Change) {
 	if before == nil {
 		return nil
 	}
-	for _, from := range f.leftOut(nil) {
-		if source, err := schemas.ParseSource(from); err == nil && !slices.Contains(before.Ignored, from) {
-			label, _ := source.Label(f.Labels)
-			changes = append(changes, schemas.Change{Kind: schemas.ColumnAdded, From: from, Label: label, Count: f.Stats.Ignored[source]})
+	for from, n := range f.Stats.Ignored {
+		if !slices.Contains(before.Ignored, from.String()) {
+			label, _ := from.Label(f.Labels)
+			changes = append(changes, schemas.Change{Kind: schemas.ColumnAdded, From: from.String(), Label: label, Count: n})
 		}
 	}
+	slices.SortFunc(changes, func(a, b schemas.Change) int { return cmp.Compare(a.From, b.From) })
 	return changes
 }
 

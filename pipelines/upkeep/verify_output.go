@@ -135,8 +135,9 @@ func (o *Verified) part(ctx context.Context, dest load.Destination, p load.Part)
 	return ids, err
 }
 
-// committed checks that no commit is half done at the output, that nothing lies there that the
-// manifest does not list, and that _SUCCESS names the run that the manifest names. file is the name of a single file, "" for a dataset.
+// committed checks that no commit is half done at the output, that no part lies there that the
+// manifest does not list, and that _SUCCESS names the run that the manifest names. file is the
+// name of a single file, "" for a dataset.
 func (o *Verified) committed(ctx context.Context, dest load.Destination, file string) error {
 	var there load.Inventory
 	var err error

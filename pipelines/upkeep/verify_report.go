@@ -26,7 +26,8 @@ const (
 type Problem struct {
 	// Kind is what the problem is about: a part (missing, length, sha256), the set of the part's
 	// ids (ids), its dead letters (letters), results that are in other parts too (twice), a file
-	// that no manifest lists (unlisted), the manifest or _SUCCESS (manifest), or the number of results that the service counts (count).
+	// that no manifest lists (unlisted), the manifest or _SUCCESS (manifest), or the number of
+	// results that the service counts (count).
 	Kind  string     `json:"kind"`
 	Part  string     `json:"part,omitempty"` // the part's path within the dataset, or the file's name
 	Range load.Range `json:"range"`          // the part's window of time; null is no bound

@@ -581,14 +581,13 @@ func sourceOf(flag, name string, known []schemas.Column) (schemas.Source, error)
 	if page.KnownMeta(name) && !slices.ContainsFunc(known, meta) { // without a result known has no metas
 		return schemas.Source{Kind: schemas.FromMeta, ID: name}, nil
 	}
+	guessed := guess(name)
 	for _, is := range []func(c schemas.Column) bool{
 		func(c schemas.Column) bool { return c.Name == name },
 		func(c schemas.Column) bool {
 			return c.From.ID == name && c.From.Kind != schemas.FromOther || c.From.String() == name
 		},
-		func(c schemas.Column) bool {
-			return c.From == guess(name)
-		},
+		func(c schemas.Column) bool { return c.From == guessed },
 		func(c schemas.Column) bool { return c.Label == name },
 		func(c schemas.Column) bool {
 			return strings.EqualFold(c.Name, name) || strings.EqualFold(onOneLine(c.Label), onOneLine(name))
@@ -608,7 +607,7 @@ func sourceOf(flag, name string, known []schemas.Column) (schemas.Source, error)
 		}
 	}
 	if len(known) <= 1 {
-		return guess(name), nil
+		return guessed, nil
 	}
 	if flag == "--where" { // which cannot search what people typed
 		known = slices.DeleteFunc(slices.Clone(known), func(c schemas.Column) bool { return c.From.Kind == schemas.FromOther })
