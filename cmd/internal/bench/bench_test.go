@@ -9,9 +9,6 @@ import (
 	"github.com/formetl/formetl/load/loadtest/needs"
 )
 
-// TestMain lets the test program be the anchors that a bench starts.
-func TestMain(m *testing.M) { anchorOr(m.Run) }
-
 func TestMedianAndRatios(t *testing.T) {
 	for _, c := range []struct {
 		list []float64
@@ -36,11 +33,11 @@ func TestMedianAndRatios(t *testing.T) {
 func TestSmall(t *testing.T) {
 	needs.Long(t) // the released program is built without what is built already
 	var out bytes.Buffer
-	args := []string{"-results", "300", "-items", "5", "-rounds", "1", "-cases", "csv,ndjson,parquet,by day,xlsx,download"}
+	args := []string{"-results", "300", "-items", "5", "-rounds", "1", "-cases", "csv,ndjson,parquet,by day,xlsx"}
 	if err := run(t.Context(), args, &out, &out); err != nil {
 		t.Fatalf("%v\n%s", err, out.String())
 	}
-	for _, want := range []string{"csv", "by day", "of download", "300 results of 5 items"} {
+	for _, want := range []string{"csv", "by day", "of pages", "300 results of 5 items"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("there is no %q in\n%s", want, out.String())
 		}

@@ -22,7 +22,6 @@ type bench struct {
 	dir     string
 	service *service
 	s3      *needs.S3 // nil without the case s3
-	pages   string    // file with the addresses of the pages, for the anchors
 }
 
 // done is what one run of a case took.
@@ -31,18 +30,10 @@ type done struct {
 	results, counts int64 // requests
 }
 
-// cases are the names of all cases in the order of the table, the anchors last.
+// cases are the names of all cases in the order of the table.
 func cases() []string {
-	return []string{"csv", "ndjson", "parquet", "by day", "s3", "xlsx", download, duckdb}
+	return []string{"csv", "ndjson", "parquet", "by day", "s3", "xlsx"}
 }
-
-// The anchors.
-const (
-	download = "download"
-	duckdb   = "duckdb"
-)
-
-func isAnchor(name string) bool { return name == download || name == duckdb }
 
 // chosen returns the cases that are to run.
 func (s *settings) chosen() ([]string, error) {
@@ -58,28 +49,8 @@ func (s *settings) chosen() ([]string, error) {
 	return names, nil
 }
 
-// runCase runs a case once, formetl with the given program.
+// runCase runs a case once with a program, without anything that an earlier run left.
 func (b *bench) runCase(ctx context.Context, name, program string) (d done, err error) {
-	self, err := os.Executable()
-	if err != nil {
-		return d, err
-	}
-	switch name {
-	case download:
-		d.usage, err = measured(ctx, nil, self, "anchor", "download", b.pages, strconv.Itoa(b.concurrency))
-		return d, err
-	case duckdb:
-		d.usage, err = measured(ctx, nil, self, "anchor", "duckdb", b.csv(), filepath.Join(b.dir, "duckdb.parquet"))
-		return d, err
-	}
-	return b.runFormetl(ctx, name, program)
-}
-
-// csv is the file of the case csv.
-func (b *bench) csv() string { return filepath.Join(b.dir, "out", "form1.csv") }
-
-// runFormetl runs formetl once, without anything that an earlier run left.
-func (b *bench) runFormetl(ctx context.Context, name, program string) (d done, err error) {
 	state, report := filepath.Join(b.dir, "state"), filepath.Join(b.dir, "report.json")
 	for _, earlier := range []string{state, report, filepath.Join(b.dir, "out", "day")} {
 		if err := os.RemoveAll(earlier); err != nil {

@@ -2,9 +2,8 @@
 //
 // What is measured are processes of their own. The test service runs in this one. It keeps the
 // answers that it gave, so that its cost is small and the same for all. In each round every
-// case runs once: formetl with each format, and the anchors. An anchor is a plain
-// program that does a part of the work, such as downloading the same pages. The table
-// shows medians of the rounds, and the CPU time of each case over that of each anchor.
+// case runs once, with each of two programs if one is given to compare with. The tables show
+// medians of the rounds, and the CPU time over that of the other program.
 //
 // The README beside this file says how to repeat its table. Begin reading with run.
 package main
@@ -26,32 +25,13 @@ import (
 )
 
 func main() {
-	anchorOr(func() int {
-		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-		defer stop()
-		return codeOf(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
-	})
-}
-
-// anchorOr is the process of an anchor, if the arguments say so. Else it does the work
-// `otherwise`. Then the process ends.
-func anchorOr(otherwise func() int) {
-	if len(os.Args) < 2 || os.Args[1] != "anchor" {
-		os.Exit(otherwise())
-	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := codeOf(anchor(ctx, os.Args[2:]))
+	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	stop()
-	os.Exit(code)
-}
-
-// codeOf returns the exit code for an error, which it writes to standard error.
-func codeOf(err error) int {
-	if err == nil || errors.Is(err, flag.ErrHelp) {
-		return 0
+	if err != nil && !errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
 	}
-	fmt.Fprintln(os.Stderr, err)
-	return 1
 }
 
 // settings are what the flags ask for.

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -17,7 +16,7 @@ import (
 
 // measure runs the named cases and prints a table.
 func (s *settings) measure(ctx context.Context, dir string, names []string, out io.Writer) (err error) {
-	b := &bench{settings: *s, dir: dir, pages: filepath.Join(dir, "pages")}
+	b := &bench{settings: *s, dir: dir}
 	if err := os.MkdirAll(filepath.Join(dir, "out"), 0o700); err != nil {
 		return err
 	}
@@ -33,8 +32,10 @@ func (s *settings) measure(ctx context.Context, dir string, names []string, out 
 		}
 		defer b.s3.Stop()
 	}
-	if err := b.prepare(ctx, names); err != nil {
-		return err
+	for _, name := range names { // so that the service keeps its answers
+		if _, err := b.runCase(ctx, name, b.program); err != nil {
+			return err
+		}
 	}
 	programs := []string{s.program}
 	if s.compare != "" {
@@ -47,9 +48,6 @@ func (s *settings) measure(ctx context.Context, dir string, names []string, out 
 				took[name] = make([][]done, len(programs))
 			}
 			for i, program := range programs {
-				if i > 0 && isAnchor(name) {
-					break
-				}
 				d, err := b.runCase(ctx, name, program)
 				if err != nil {
 					return err
@@ -65,33 +63,10 @@ func (s *settings) measure(ctx context.Context, dir string, names []string, out 
 	return b.printPairs(out, names, took)
 }
 
-// prepare runs every case once, so that the service keeps the answers. It notes the
-// pages that the case csv asks for.
-func (b *bench) prepare(ctx context.Context, names []string) error {
-	if _, err := b.runCase(ctx, "csv", b.program); err != nil {
-		return err
-	}
-	pages, err := b.service.pages()
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(b.pages, []byte(strings.Join(pages, "\n")), 0o600); err != nil {
-		return err
-	}
-	if slices.Contains(names, "by day") {
-		_, err = b.runCase(ctx, "by day", b.program)
-	}
-	return err
-}
-
 // print prints what each case took with the first program.
 func (b *bench) print(out io.Writer, names []string, took map[string][][]done) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	anchors := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !isAnchor(name) })
 	fmt.Fprint(w, "case\tresults/s\tCPU s\tmost MB\trequests\tof pages\tidle\t")
-	for _, a := range anchors {
-		fmt.Fprintf(w, "of %s\t", a)
-	}
 	if b.latency > 0 {
 		fmt.Fprint(w, "of least\t")
 	}
@@ -102,16 +77,9 @@ func (b *bench) print(out io.Writer, names []string, took map[string][][]done) e
 		cpu := median(rounds, func(d done) float64 { return d.cpu.Seconds() })
 		wall := median(rounds, func(d done) float64 { return d.wall.Seconds() })
 		fmt.Fprintf(w, "%s\t%.0f\t%.2f\t%.0f\t", name, float64(b.results)/wall, cpu, median(rounds, func(d done) float64 { return float64(d.resident) / 1e6 }))
-		if requests := median(rounds, func(d done) float64 { return float64(d.results + d.counts) }); requests > 0 {
-			fmt.Fprintf(w, "%.0f\t%.3f\t", requests, requests/float64(pages))
-		} else {
-			fmt.Fprint(w, "\t\t")
-		}
-		fmt.Fprintf(w, "%.0f %%\t", 100*max(0, 1-cpu/wall))
-		for _, a := range anchors {
-			fmt.Fprintf(w, "%.2f\t", median(ratios(rounds, took[a][0]), same))
-		}
-		if b.latency > 0 && !isAnchor(name) { // the requests take so long, with as many at once as allowed
+		requests := median(rounds, func(d done) float64 { return float64(d.results + d.counts) })
+		fmt.Fprintf(w, "%.0f\t%.3f\t%.0f %%\t", requests, requests/float64(pages), 100*max(0, 1-cpu/wall))
+		if b.latency > 0 { // the requests take so long, with as many at once as allowed
 			fmt.Fprintf(w, "%.3f\t", median(rounds, func(d done) float64 {
 				return d.wall.Seconds() * float64(b.concurrency) / (float64(d.results+d.counts) * b.latency.Seconds())
 			}))
@@ -127,9 +95,6 @@ func (b *bench) printPairs(out io.Writer, names []string, took map[string][][]do
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "case\tmedian\tleast\tmost\twall\tmemory\t")
 	for _, name := range names {
-		if isAnchor(name) {
-			continue
-		}
 		ours, theirs := took[name][0], took[name][1]
 		cpu := ratios(ours, theirs)
 		wall := median(ours, func(d done) float64 { return d.wall.Seconds() }) / median(theirs, func(d done) float64 { return d.wall.Seconds() })

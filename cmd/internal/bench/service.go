@@ -3,9 +3,7 @@ package main
 import (
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -23,7 +21,6 @@ type service struct {
 
 	mu      sync.Mutex
 	answers map[string]*httptest.ResponseRecorder
-	asked   []string // addresses of the answers, in the order of the first requests
 }
 
 func (s *settings) startService() *service {
@@ -73,24 +70,5 @@ func (s *service) answer(r *http.Request) *httptest.ResponseRecorder {
 	s.form.ServeHTTP(a, r)
 	s.mu.Lock()
 	s.answers[name] = a
-	if strings.HasSuffix(r.URL.Path, "/"+formservice.TransactionResults) {
-		s.asked = append(s.asked, r.URL.RequestURI())
-	}
 	return a
-}
-
-// pages returns the addresses of the pages that formetl has asked for.
-func (s *service) pages() (pages []string, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, address := range s.asked {
-		u, err := url.Parse(s.URL + address)
-		if err != nil {
-			return nil, err
-		}
-		if !u.Query().Has("fs_sort") { // else it asks what changed
-			pages = append(pages, u.String())
-		}
-	}
-	return pages, nil
 }
