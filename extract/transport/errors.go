@@ -50,12 +50,7 @@ type NetworkError struct {
 func (e *NetworkError) Error() string { return "network: " + e.Problem }
 
 // ExitCode is 75 where trying again may help, else 69.
-func (e *NetworkError) ExitCode() int {
-	if e.Temporary() {
-		return 75
-	}
-	return 69
-}
+func (e *NetworkError) ExitCode() int { return codeIf(e.Temporary()) }
 
 // Hint says what to write, or what to check where there was no connection.
 func (e *NetworkError) Hint() string {
@@ -84,12 +79,7 @@ func (e *StatusError) Error() string {
 }
 
 // ExitCode is 75 where trying again may help, else 69.
-func (e *StatusError) ExitCode() int {
-	if e.Temporary() {
-		return 75
-	}
-	return 69
-}
+func (e *StatusError) ExitCode() int { return codeIf(e.Temporary()) }
 
 // Temporary tells whether trying again may help: 429 and 5xx.
 func (e *StatusError) Temporary() bool {
@@ -172,6 +162,14 @@ func (e *OutageError) Hint() string {
 
 // Temporary is true, because outages end.
 func (e *OutageError) Temporary() bool { return true }
+
+// codeIf returns the exit code 75 of an error that is temporary, else 69.
+func codeIf(temporary bool) int {
+	if temporary {
+		return 75
+	}
+	return 69
+}
 
 // Temporary tells whether err, or an error that it wraps, says by its method Temporary that trying
 // again may help.

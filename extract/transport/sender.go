@@ -69,7 +69,7 @@ type Contact struct {
 	Host     string
 	Answered bool          // the service has answered, even if only to say that it is busy
 	Reason   string        // why the request is tried again
-	Rest     time.Duration // how long it is tried
+	Rest     time.Duration // how long it is tried; 0: a few times only
 }
 
 // Dialect is how requests to one generation of the service are addressed. Packages extract/v1 and
@@ -295,6 +295,9 @@ func (s *Sender) Send(ctx context.Context, call Call) error {
 			slog.String("transaction", call.Transaction), slog.String("form", call.Form),
 			slog.Int("attempt", e.attempts), slog.Duration("pause", pause.Round(time.Millisecond)), s.errorOnce(e))
 		news := Contact{s.base.Host, m.answered, strings.TrimPrefix(e.told, "network: "), rest}
+		if m.class == ClassDoubtful {
+			news.Rest = 0
+		}
 		if a, ok := errors.AsType[*AnswerError](e.last); ok && a.isPage() {
 			news.Answered, news.Reason = true, "its answer is not that of a Form Results Service"
 		}
@@ -439,6 +442,7 @@ func (s *Sender) interpret(call Call, h Header, err error) error {
 	}
 	if refused, ok := errors.AsType[*ServiceError](err); ok {
 		refused.complete(h, call, s.cfg)
+		refused.Base = s.base
 		return refused
 	}
 	if h.Status >= http.StatusInternalServerError || h.Status == http.StatusTooManyRequests {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 )
@@ -32,6 +33,7 @@ type ServiceError struct {
 	Sent       string        // the parameters of the request, with the API key redacted
 	Asked      string        // what the caller asked for, such as a view; "" for nothing in particular
 	KeyFrom    string        // what the API key was read from, "" if unknown
+	Base       *url.URL      // the service's address, nil if unknown
 	ListForms  string        // the command that lists the forms, "" if unknown
 	// ByStatus is set if the service sends no error codes (API v2). Then Code is the code of API v1
 	// with the meaning of the HTTP status.
@@ -77,22 +79,18 @@ var codes = map[int]struct {
 }
 
 // ExitCode is the exit code listed in codes, or 75 where the same request may succeed later, or 69.
-func (e *ServiceError) ExitCode() int {
-	if code := codes[e.Code].exit; code != 0 {
-		return code
-	}
-	if e.Temporary() {
-		return 75
-	}
-	return 69
-}
+func (e *ServiceError) ExitCode() int { return cmp.Or(codes[e.Code].exit, codeIf(e.Temporary())) }
 
 // Hint says what to check after the service refused the request, "" if nothing is known.
 func (e *ServiceError) Hint() string {
 	if e.Code == CodeInvalidValue && e.Asked != "" {
 		return "check what was requested, which is the likely cause: " + e.Asked
 	}
-	return strings.Replace(codes[e.Code].hint, "%s", cmp.Or(e.ListForms, "formetl forms"), 1)
+	hint := strings.Replace(codes[e.Code].hint, "%s", cmp.Or(e.ListForms, "formetl forms"), 1)
+	if code := e.ExitCode(); e.Base != nil && e.Base.Path != "" && (code == 78 || code == 66) {
+		return "the base URL has a path: unless a gateway needs it, write " + e.Base.Scheme + "://" + e.Base.Host + strings.TrimSuffix("; else "+hint, "; else ")
+	}
+	return hint
 }
 
 // Class tells what the error means for another attempt. The HTTP statuses 429 and 503 count,

@@ -48,8 +48,7 @@ func (s *screen) update(change func()) {
 // refresh shows the status line. It cuts a line that is wider than the terminal, because what is
 // wrapped cannot be removed. Two columns are left for the ^C of a terminal.
 func (s *screen) refresh() {
-	line := []rune(plain.Line(cmp.Or(s.waits, s.bar)))
-	line = line[:min(len(line), Width(s.Writer)-3)]
+	line := []rune(plain.Cut(plain.Line(cmp.Or(s.waits, s.bar)), max(1, Width(s.Writer)-3)))
 	if string(line) != string(s.shown) && !s.closed {
 		s.clear()
 		fmt.Fprint(s.Writer, string(line))
@@ -95,7 +94,9 @@ func (l *Log) Contact(c transport.Contact) {
 		reason, _, _ := strings.Cut(c.Reason, "; ")
 		why := reason[strings.LastIndex(reason, ": ")+1:]
 		s.update(func() {
-			s.waits = fmt.Sprintf("%s %s (%s); trying again for %s", c.Host, verb, strings.TrimSpace(why), plain.Lasting(c.Rest))
+			if s.waits = fmt.Sprintf("%s %s (%s)", c.Host, verb, strings.TrimSpace(why)); c.Rest > 0 {
+				s.waits += "; trying again for " + plain.Lasting(c.Rest)
+			}
 		})
 	case c.Answered:
 		s.update(func() { s.waits, s.met = "", true })
