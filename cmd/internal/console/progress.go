@@ -166,12 +166,12 @@ func (p *Progress) line(began, now time.Time) string {
 	if p.all > 1 {
 		head = fmt.Sprintf("%d of %s", len(p.ended), plain.Plural(p.all, "form"))
 	}
-	sum, remaining, known := p.sum()
+	sum, remaining, _ := p.sum()
 	parts := []string{fmt.Sprintf("%s %s / %s results", head, plain.Thousands(sum.Rows), plain.Thousands(sum.Expected))}
 	if sum.FilesPlanned > 0 {
 		parts = append(parts, fmt.Sprintf("%s of %s", plain.Thousands(sum.Files), plain.Plural(sum.FilesPlanned, "file")))
 	}
-	if (known && !sum.Failed || sum.Expected > sum.Rows) && sum.Expected > 0 {
+	if sum.Expected > sum.Rows || len(p.ended) >= p.all && !sum.Failed && sum.Expected > 0 { // before the end, more may come: results without a date
 		share = float64(sum.Rows) / float64(sum.Expected)
 		parts = append(parts, fmt.Sprintf("%d %%", sum.Rows*100/sum.Expected))
 	}

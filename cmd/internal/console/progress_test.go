@@ -102,6 +102,11 @@ func TestProgressSays(t *testing.T) {
 		}
 		stop := p.Start(t.Context(), slog.New(slog.DiscardHandler), time.Now(), nil)
 		p.Wait(time.Now().Add(after))
+		p.Update(pipelines.Progress{Form: "f", Forms: 2, Rows: 5, Expected: 5})
+		p.Update(pipelines.Progress{Form: "g", Forms: 2, Rows: 3, Expected: 3})
+		if line := p.line(time.Now(), time.Now()); strings.Contains(line, "%") { // results without a date may come
+			t.Errorf("before the end: %q", line)
+		}
 		p.Update(pipelines.Progress{Form: "f", Forms: 2, Rows: 1, Expected: 5})
 		p.Update(pipelines.Progress{Form: "g", Forms: 2, Rows: 3, Expected: 3, Files: 7, FilesPlanned: 9, Done: true})
 		p.Update(pipelines.Progress{Form: "f", Failed: true})
