@@ -47,7 +47,7 @@ func (f *formRun) inherit(ctx context.Context) (*checkpoint.Inherited, error) {
 	if err != nil {
 		if !errors.Is(err, checkpoint.ErrNoHeader) { // else that run ended before it read anything
 			level := slog.LevelWarn
-			if f.reader.Def.File == "" { // nobody expects an export to resume
+			if f.reader.Def.File == "" || f.o.Resume.Within < 0 { // nobody expects the command to resume
 				level = slog.LevelInfo
 			}
 			f.reader.Log.LogAttrs(ctx, level, "the checkpoint of an earlier run is not used",

@@ -80,7 +80,7 @@ func runDemo(ctx context.Context, p *process, f demoSettings) error {
 	bar, _ := p.log.NewProgress(console.ProgressAuto) // fails for an unknown mode only
 	started := time.Now()
 	stop := bar.Start(ctx, o.Logger, started, p.ticks)
-	o.Progress = bar.Update
+	o.Progress, o.Resume.Within = bar.Update, -1 // the service of an earlier demo has gone
 	report, err := pipelines.Run(ctx, def, o)
 	stop()
 	if err != nil {
