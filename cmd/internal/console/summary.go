@@ -28,7 +28,7 @@ import (
 func (l *Log) LogForm(ctx context.Context, log *slog.Logger, f *pipelines.FormReport) {
 	f.ExitCode = ExitCode(f.Err)
 	for _, d := range f.Drift {
-		log.LogAttrs(ctx, slog.LevelWarn, "drift", slog.String("change", d))
+		log.LogAttrs(ctx, slog.LevelWarn, d)
 	}
 	logChanges(ctx, log, f.Changes)
 	if f.Files != nil && f.Files.Rest() != "" {
