@@ -146,9 +146,10 @@ func (e *NotRunError) Unwrap() error { return e.Err }
 // noForms returns the fault, with code 66, of a definition of which no form is left to run.
 // chosen are the forms that the flag --form names.
 func noForms(def *definition.Definition, chosen []string) error {
-	s := "no form of the account matches " + strings.Join(def.Forms, ", ")
+	s, cure := "no form of the account matches "+strings.Join(def.Forms, ", "), ""
 	if len(chosen) > 0 {
 		s += " and --form " + strings.Join(chosen, ", ")
+		cure = "give --form a form that the definition lists under forms:, or add this form there; "
 	}
-	return &definition.Fault{Code: 66, Text: s, Cure: "`" + def.Command("forms") + "` lists the forms of the account"}
+	return &definition.Fault{Code: 66, Text: s, Cure: cure + "`" + def.Command("forms") + "` lists the forms of the account"}
 }

@@ -144,7 +144,7 @@ func (r *reader) readDSN(v value, kind DatabaseKind, into *Database) (address st
 		v.Fail(dsnRemedy, "the connection string is missing")
 		return "", false
 	case writtenPassword.MatchString(inSecret.ReplaceAllString(text, "\x01")):
-		v.Fail(dsnRemedy+"; then change the password, because it has been in a file", "the definition contains a password")
+		v.Fail(dsnRemedy+"; then change the password, because others may have read it", "the connection string contains a password")
 		return "", false
 	}
 	whole, unknown, failed := inSecret.FindString(text) == text, false, false

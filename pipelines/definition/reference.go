@@ -195,7 +195,7 @@ func (k key) reference(v value) (ref reference, ok bool) {
 	case text == "":
 		v.Fail(k.remedy, "the reference to the key is missing")
 	case parts == nil || parts[0] != text:
-		v.Fail(k.remedy+"; if the value is the key, replace the key, because it has been in a file", "the value is not a reference: %s", k.never)
+		v.Fail(k.remedy+"; if the value is the key, replace the key, because others may have read it", "the value is not a reference: %s", k.never)
 	case parts[1] == "env" && !variableShape.MatchString(parts[2]):
 		v.Fail(k.remedy, "the reference has no valid name of an environment variable")
 	default:

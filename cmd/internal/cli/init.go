@@ -149,18 +149,8 @@ func (s *initSession) begin() error {
 		if zone, _ := s.p.lookup("FORMETL_TIMEZONE"); cmp.Or(a.zone, zone) == "" {
 			s.p.log.Tell(slog.LevelWarn, fmt.Sprintf(machinesZone, console.MachineZone()))
 		}
-		*a = s.proposed()
-		var missing []string
-		for _, m := range []struct {
-			flag  string
-			given bool
-		}{{"--base-url", a.baseURL != ""}, {"--account", a.account != ""}, {"--form", len(a.forms) > 0}} {
-			if !m.given {
-				missing = append(missing, m.flag)
-			}
-		}
-		if len(missing) > 0 {
-			return console.Usagef("there is no terminal to ask on: give %s", strings.Join(missing, " and "))
+		if *a = s.proposed(); a.baseURL == "" || a.account == "" || len(a.forms) == 0 {
+			return console.Usagef("init asks nothing without a terminal or with --no-input: give all of --base-url, --account and --form")
 		}
 	}
 	if err := s.check(); err != nil {
@@ -175,16 +165,11 @@ func (s *initSession) begin() error {
 // fileReference returns the path of a file relative to the definition's folder, for a reference.
 func fileReference(file, folder string) (string, error) {
 	there, err := filepath.Abs(file)
-	if err != nil {
-		return "", err
-	}
-	if folder, err = filepath.Abs(folder); err != nil {
-		return "", err
-	}
-	if relative, err := filepath.Rel(folder, there); err == nil && !filepath.IsAbs(file) {
+	folder, lost := filepath.Abs(folder)
+	if relative, apart := filepath.Rel(folder, there); apart == nil && !filepath.IsAbs(file) {
 		there = relative
 	}
-	return "${file:" + filepath.ToSlash(there) + "}", nil
+	return "${file:" + filepath.ToSlash(there) + "}", errors.Join(err, lost)
 }
 
 // initQuestion asks for one answer, or for several that are separated by commas.
@@ -232,6 +217,9 @@ func (s *initSession) ask(ctx context.Context) error {
 	zone := []initQuestion{{help: zoneHelp, text: "Time zone, such as America/Chicago", one: func(a *initAnswers) *string { return &a.zone }}}
 	if s.in != nil {
 		s.tell("Press Enter to take the answer in brackets, or Ctrl-C to end without writing anything.")
+		if value, _ := s.p.lookup(definition.KeyVariable); value == "" && a.key == "" {
+			s.tell(fmt.Sprintf("%[1]s is not set: unless the key is elsewhere, press Ctrl-C, set it\n(export %[1]s=…), and run init again.", definition.KeyVariable))
+		}
 	}
 	if err := s.askOpen(ctx, slices.Concat(service, zone)...); err != nil {
 		return err
@@ -354,7 +342,7 @@ func (s *initSession) put(ctx context.Context, q initQuestion) error {
 		before, typed := s.answers, cmp.Or(strings.TrimSpace(line), fallback)
 		if err := s.take(q, typed); err != nil {
 			s.answers = before
-			s.tell(keyOfProblem.ReplaceAllString(err.Error(), ""))
+			s.tell(unset.ReplaceAllString(flagOfProblem.ReplaceAllString(err.Error(), ""), "$1 is $2; press Ctrl-C, set it (export $1=…), and run init again, or answer another reference"))
 			if kept = plain.Nearest(typed, q.choices); kept == typed {
 				kept = ""
 			}
@@ -364,9 +352,11 @@ func (s *initSession) put(ctx context.Context, q initQuestion) error {
 	}
 }
 
-// keyOfProblem is the key of a definition that begins what is wrong with an answer. Nobody has typed
-// it.
-var keyOfProblem = regexp.MustCompile(`^[a-z]+(\[\d+\])?(\.[a-z_]+)?: `)
+// flagOfProblem is the flag that begins what is wrong with an answer. Nobody has typed it.
+var flagOfProblem = regexp.MustCompile(`^--[a-z-]+( \S+)?: `)
+
+// unset is what is wrong with a variable, which cannot be set while init runs.
+var unset = regexp.MustCompile(`(\w+) is (not set|empty); set it, or change the reference`)
 
 // take records an answer if it is right; otherwise it returns what is wrong.
 func (s *initSession) take(q initQuestion, typed string) error {
@@ -448,10 +438,31 @@ func (s *initSession) parse(o definition.LoadOptions) (*definition.Definition, e
 	def, err := definition.Parse(a.file, []byte(a.definition("")), o)
 	if wrong, ok := errors.AsType[*definition.Error](err); ok && len(wrong.Problems) > 0 {
 		p := wrong.Problems[0]
-		p.Line, p.Message = 0, regexp.MustCompile(` on line \d+`).ReplaceAllString(p.Message, "") // no file is written yet, so a line's number would mislead
+		p.Line, p.Key = 0, s.flag(p.Key) // no file is written yet, so lines and keys would mislead
+		p.Message = asFlags.Replace(regexp.MustCompile(` on line \d+`).ReplaceAllString(p.Message, ""))
+		p.Remedy = asFlags.Replace(p.Remedy)
 		return nil, console.Usagef("%s", p)
 	}
 	return def, err
+}
+
+// asFlags replaces keys in what is wrong with an answer by flags.
+var asFlags = strings.NewReplacer("set allow_http: true", "start init with --allow-http", "api_key: ", "--api-key-reference ", "mode: ", "--mode ",
+	"names: ", "--names ", "dsn: ", "--dsn ", "add format:", "add --format", "be in a definition", "be given", "load[0].path", "another --path")
+
+// flag returns the flag that gives what stands under a key of the definition; of several paths the
+// path too.
+func (s *initSession) flag(key string) string {
+	n, a := 0, s.proposed()
+	if _, err := fmt.Sscanf(key, "load[%d].path", &n); err == nil && n < len(a.paths) {
+		return "--path " + plain.Line(a.paths[n])
+	}
+	name, _, _ := strings.Cut(key[strings.LastIndex(key, ".")+1:], "[")
+	if name == "api_key" && s.keyFile != "" {
+		return "--api-key-file"
+	}
+	others := map[string]string{"api_key": "api-key-reference", "name": "output", "forms": "form"}
+	return "--" + cmp.Or(others[name], strings.ReplaceAll(name, "_", "-"))
 }
 
 // source returns the definition with the API key, for requests to the service.
@@ -537,12 +548,7 @@ func (s *initSession) checkFiles() error {
 		}
 		return &load.Error{Kind: load.ErrUnusable, Op: "write", Path: a.file, Hint: "make the folder (mkdir -p " + definition.ShellWord(folder) + "), or give another path with --output", Err: err}
 	}
-	for _, path := range []string{a.file, a.schemaFile()} {
-		if err := mayWrite(path, s.force); err != nil {
-			return err
-		}
-	}
-	return nil
+	return cmp.Or(mayWrite(a.file, s.force), mayWrite(a.schemaFile(), s.force))
 }
 
 // The kinds of outputs that init asks for.

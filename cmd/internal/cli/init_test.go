@@ -226,7 +226,7 @@ func TestInitOfATable(t *testing.T) {
 		t.Fatalf("%v\n%s", err, &w.told)
 	}
 	table()
-	for _, says := range []string{"the definition contains a password", "NOT_SET is not set", "the schema's name has a placeholder", "[public.{form}]: "} {
+	for _, says := range []string{"the connection string contains a password", "NOT_SET is not set; press Ctrl-C, set it (export NOT_SET=…)", "the schema's name has a placeholder", "[public.{form}]: "} {
 		if !strings.Contains(w.told.String(), says) {
 			t.Errorf("%q is not said in\n%s", says, &w.told)
 		}
@@ -249,29 +249,29 @@ func TestInitAsksWhatFlagsLeave(t *testing.T) {
 func TestInitRefusesFlags(t *testing.T) {
 	w := newInitWorld(t, smallForm())
 	for _, c := range []struct{ args, key, says string }{
-		{"--base-url ftp://x", "source.base_url", "not an http or https address"},
-		{"--base-url http://fs1.example.com", "source.base_url", "write https"},
+		{"--base-url ftp://x", "--base-url", "not an http or https address"},
+		{"--base-url http://fs1.example.com", "--base-url", "start init with --allow-http"},
 		{"--api v9", "--api", "give v1, v2 or auto"},
-		{"--account a/b", "source.account", "cannot be used in a path"},
-		{"--api-key-reference " + testKey, "source.api_key", "not a reference"},
-		{"--api-key-reference ${env:NOT_SET}", "source.api_key", "NOT_SET is not set"},
-		{"--api-key-file none", "source.api_key", "cannot be read"},
-		{"--timezone America/Chicgo", "source.timezone", "write an IANA name"},
-		{"--form a/b", "forms[0]", "cannot be a form's name"},
-		{"--format parquet --path a.csv", "load[0].format", "the path ends with .csv"},
-		{"--format xlsx --path a/", "load[0].format", "for single files only"},
-		{"--path ~/a.csv", "load[0].path", "works only in a shell"},
-		{"--path a", "load[0].path", "does not tell its format"},
-		{"--path {from}.csv", "load[0].path", "did you mean {form}?"},
-		{"--path a.csv --path a.csv", "load[1].path", "would overwrite each other"},
-		{"--path a.csv --form x --form y", "load[0].path", "put {form} into the path"},
-		{"--path a/ --partition weekly", "load[0].partition", ""},
+		{"--account a/b", "--account", "cannot be used in a path"},
+		{"--api-key-reference " + testKey, "--api-key-reference", "not a reference"},
+		{"--api-key-reference ${env:NOT_SET}", "--api-key-reference", "NOT_SET is not set"},
+		{"--api-key-file none", "--api-key-file", "cannot be read"},
+		{"--timezone America/Chicgo", "--timezone", "write an IANA name"},
+		{"--form a/b", "--form", "cannot be a form's name"},
+		{"--format parquet --path a.csv", "--format", "the path ends with .csv"},
+		{"--format xlsx --path a/", "--format", "for single files only"},
+		{"--path ~/a.csv", "--path ~/a.csv", "works only in a shell"},
+		{"--path a", "--path a", "or add --format"},
+		{"--path {from}.csv", "--path {from}.csv", "did you mean {form}?"},
+		{"--path a.csv --path a.csv", "--path a.csv", "another --path would overwrite each other"},
+		{"--path a.csv --form x --form y", "--path a.csv", "put {form} into the path"},
+		{"--path a/ --partition weekly", "--partition", ""},
 		{"--path a.csv --partition day", "--partition", "no output is a dataset"},
-		{"--path a/ --mode incrementl", "extract.mode", "did you mean incremental?"},
-		{"--path a/ --path a.csv --mode incremental", "load[1].path", "mode: incremental needs a dataset"},
-		{"--names labels", "names", "did you mean label?"},
+		{"--path a/ --mode incrementl", "--mode", "did you mean incremental?"},
+		{"--path a/ --path a.csv --mode incremental", "--path a.csv", "--mode incremental needs a dataset"},
+		{"--names labels", "--names", "did you mean label?"},
 		{"-o a.json", "--output", "ends with .yaml"},
-		{"-o a:b.yaml", "name", "contains a colon"},
+		{"-o a:b.yaml", "--output", "contains a colon"},
 	} {
 		for _, typed := range [][]string{nil, {}} {
 			args := strings.Fields(c.args)

@@ -156,10 +156,10 @@ func Hint(err error, command, resumable string) string {
 		hint = cmp.Or(hint, "fix this, then check it with `formetl validate "+definition.ShellWord(wrong.File)+"`")
 	}
 	if failed, ok := errors.AsType[*load.Error](err); ok && failed.Hint != "" && (code == ExitCantCreate || code == ExitIO) {
-		hint = cmp.Or(hint, "do what the message says; then "+again)
+		hint = cmp.Or(hint, "do what the message says; then run the command again")
 	}
 	hint = cmp.Or(hint, hintOf(code, command))
-	if !strings.Contains(hint, again) {
+	if !strings.Contains(hint, "command again") {
 		return hint
 	}
 	if strings.HasSuffix(command, " copy") { // a second copy would be worse than none
