@@ -18,7 +18,6 @@ import (
 // there twice. Only the windows and the number of results are taken from the dead letters.
 type FormReplay struct {
 	Form    string
-	Objects int // how many objects hold dead letters
 	Results int // rejected results, each counted once
 	// Ranges are the ranges to read again, in order of time. There are none if Whole is set.
 	Ranges []load.Range
@@ -66,7 +65,7 @@ func FindRejects(ctx context.Context, def *definition.Definition, o Options) (re
 
 // replayOf returns what must be read again of a form that has these dead letters.
 func replayOf(def *definition.Definition, form string, letters []output.Letters) FormReplay {
-	f := FormReplay{Form: form, Objects: len(letters)}
+	f := FormReplay{Form: form}
 	results := map[int64]bool{}
 	var windows []extract.Window
 	undated := false

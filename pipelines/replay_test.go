@@ -135,7 +135,7 @@ func TestReplay(t *testing.T) {
 		def.Outputs = append(def.Outputs, definition.Output{Path: w.path("form1.ndjson"), Format: "ndjson", Partition: definition.PartitionNone})
 		return def
 	}
-	whole := pipelines.FormReplay{Results: 3, Objects: 3, Whole: true}
+	whole := pipelines.FormReplay{Results: 3, Whole: true}
 	for _, c := range []struct {
 		name     string
 		more     []formservice.Result
@@ -146,22 +146,22 @@ func TestReplay(t *testing.T) {
 		rows     string   // some of the dataset's
 		n, left  int      // rows, and results that the dead letters tell of
 	}{
-		{"parts", nil, dayParts, "", "", pipelines.FormReplay{Results: 3, Objects: 2}, []string{"2026-01-02", "2026-01-10"}, `{"id":2,"n":2000} {"id":3,"n":3}`, 6, 1},
+		{"parts", nil, dayParts, "", "", pipelines.FormReplay{Results: 3}, []string{"2026-01-02", "2026-01-10"}, `{"id":2,"n":2000} {"id":3,"n":3}`, 6, 1},
 		{"a file, which holds its range whole", nil, beside, "", "", whole, nil, `{"id":5,"n":5000}`, 6, 1},
 		{"a first part without a beginning, beyond the lookback", []formservice.Result{
 			pipelinestest.Result(50, "2026-01-01 08:00:00", "50.000"), pipelinestest.Result(51, "2026-01-04 08:00:00", "51.000"),
-		}, continued(24 * time.Hour), "", "", pipelines.FormReplay{Results: 5, Objects: 4}, nil, `{"id":50,"n":50000}`, 8, 1},
+		}, continued(24 * time.Hour), "", "", pipelines.FormReplay{Results: 5}, nil, `{"id":50,"n":50000}`, 8, 1},
 		{
 			"a result without a date, which only a run of everything looks for",
 			[]formservice.Result{pipelinestest.Result(50, "", "50.000")},
 			continued(definition.DefaultLookback), "", "",
-			pipelines.FormReplay{Results: 4, Objects: 3, Whole: true, Full: true},
+			pipelines.FormReplay{Results: 4, Whole: true, Full: true},
 			nil, `{"id":50,"n":50000}`, 7, 1,
 		},
 		{"what lies before the range", nil, beside, "2026-01-05", "2026-02-01", whole, nil, `{"id":5,"n":5000}`, 5, 2},
 		{"a result without a date and a bounded range", []formservice.Result{pipelinestest.Result(50, "", "50.000")}, func(w *world) *definition.Definition {
 			return w.definition(days())
-		}, "2026-01-01", "2026-02-01", pipelines.FormReplay{Results: 4, Objects: 3}, nil, `{"id":5,"n":5000}`, 6, 2},
+		}, "2026-01-01", "2026-02-01", pipelines.FormReplay{Results: 4}, nil, `{"id":5,"n":5000}`, 6, 2},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := newReplayed(t, numbered(c.more...), c.define)
@@ -171,7 +171,7 @@ func TestReplay(t *testing.T) {
 			}
 			r.replay()
 			f := r.found[0]
-			if f.Results != c.want.Results || f.Objects != c.want.Objects || f.Whole != c.want.Whole || f.Full != c.want.Full {
+			if f.Results != c.want.Results || f.Whole != c.want.Whole || f.Full != c.want.Full {
 				t.Errorf("found %+v, want %+v", f, c.want)
 			}
 			if slices.Sort(r.asked); c.asked != nil && !slices.Equal(r.asked, c.asked) {

@@ -93,8 +93,8 @@ func TestPlanExplainsItself(t *testing.T) {
 
 func TestReplayRows(t *testing.T) {
 	ranges := []load.Range{{To: wallAt("2026-01-02 00:00:00")}, {From: wallAt("2026-02-01 00:00:00")}}
-	rows := replayRows([]pipelines.FormReplay{{Form: "a", Objects: 3, Results: 7, Ranges: ranges}, {Form: "b", Objects: 1, Results: 2, Whole: true}})
-	const want = "FORM,DEAD LETTERS,RESULTS,READ AGAIN\na,3,7,the first result to 2026-01-02 00:00:00 (exclusive)\n,,,2026-02-01 00:00:00 to the last result\nb,1,2,the whole range\n"
+	rows := replayRows([]pipelines.FormReplay{{Form: "a", Results: 7, Ranges: ranges}, {Form: "b", Results: 2, Whole: true}})
+	const want = "FORM,REJECTED,READ AGAIN\na,7,the first result to 2026-01-02 00:00:00 (exclusive)\n,,2026-02-01 00:00:00 to the last result\nb,2,the whole range\n"
 	got := ""
 	for _, row := range rows {
 		got += strings.Join(row, ",") + "\n"

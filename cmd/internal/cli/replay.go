@@ -89,7 +89,7 @@ func (r *runs) replay(ctx context.Context, def *definition.Definition, form pipe
 	for _, f := range remaining {
 		still += f.Results
 	}
-	level, text := slog.LevelInfo, fmt.Sprintf("%s: replayed %s from %s", form.Form, plain.Plural(form.Results, "result"), plain.Plural(form.Objects, "file")+" of dead letters")
+	level, text := slog.LevelInfo, fmt.Sprintf("%s: replayed %s", form.Form, plain.Plural(form.Results, "rejected result"))
 	if len(r.failures) > failed {
 		level, text = slog.LevelWarn, form.Form+": not everything was replayed"
 	}
@@ -101,16 +101,16 @@ func (r *runs) replay(ctx context.Context, def *definition.Definition, form pipe
 }
 
 func replayRows(found []pipelines.FormReplay) [][]string {
-	rows := [][]string{{"FORM", "DEAD LETTERS", "RESULTS", "READ AGAIN"}}
+	rows := [][]string{{"FORM", "REJECTED", "READ AGAIN"}}
 	for _, f := range found {
-		head := []string{f.Form, strconv.Itoa(f.Objects), strconv.Itoa(f.Results)}
+		head := []string{f.Form, strconv.Itoa(f.Results)}
 		if f.Whole {
 			rows = append(rows, append(head, "the whole range"))
 			continue
 		}
 		for _, r := range f.Ranges {
 			rows = append(rows, append(head, console.Range(r)))
-			head = []string{"", "", ""}
+			head = []string{"", ""}
 		}
 	}
 	return rows
