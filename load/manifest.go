@@ -120,6 +120,8 @@ type Column struct {
 	// Gone marks an item that the form's headings listed before and no longer
 	// list.
 	Gone bool `json:"gone,omitempty"`
+	// Joined tells that several values were joined into a text of the column, which runs report once.
+	Joined bool `json:"joined,omitempty"`
 }
 
 // Part is a data object of a dataset, or the single file itself.

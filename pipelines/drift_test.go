@@ -108,6 +108,7 @@ func TestDriftIsReportedOnce(t *testing.T) {
 		{later, nil, "", ""},
 		{back, nil, "added item:3 item_3 [] [string] Fax", ""},
 		{back, []string{"4"}, "retyped item:4 item_4 type [string] [list<string>] x2", "2 results had several values"},
+		{back, []string{"4"}, "", "results had several values"},
 	}
 	day := definition.Output{Path: "days/", Format: "ndjson", Partition: definition.PartitionDay}
 	file := definition.Output{Path: "form1.csv", Format: "csv"}

@@ -101,7 +101,12 @@ func TestUnknownFieldsAcrossRuns(t *testing.T) {
 	def.Schema.Columns = append(def.Schema.Columns,
 		schemas.Column{Name: "state", From: schemas.Source{Kind: schemas.FromMeta, ID: "result_status"}, Type: schemas.Type{Kind: schemas.String}},
 		schemas.Column{Name: "at", From: schemas.Source{Kind: schemas.FromMeta, ID: "date_finish"}, Type: schemas.Type{Kind: schemas.Timestamp}})
-	for _, c := range []struct{ late, want string }{{"8 text Early", ""}, {"9 text Late", "added item:9  [] [] Late x2"}, {"9 text Late", ""}} {
+	all := def.Schema.Columns
+	for _, c := range []struct {
+		late, want string
+		columns    int
+	}{{"8 text Early", "", 4}, {"9 text Late", "added item:9  [] [] Late x2", 4}, {"9 text Late", "", 4}, {"9 text Late", "", 3}} {
+		def.Schema.Columns = all[:c.columns]
 		l.next([]string{"1 text A", c.late})
 		if got := pipelinestest.ChangeLines(l.run(def, options()).Changes); got != c.want {
 			t.Errorf("got %q, want %q", got, c.want)
@@ -112,10 +117,10 @@ func TestUnknownFieldsAcrossRuns(t *testing.T) {
 		t.Errorf("columns %+v", m.Schema)
 	}
 	before := tree(t, l.w.dir)
-	def.Schema.Unknown = schemas.UnknownFail
+	def.Schema.Unknown, def.Schema.Columns = schemas.UnknownFail, all
 	l.next([]string{"1 text A", "9 text Late"})
 	o := options()
-	o.Now = zoned(t, l.w, "2026-01-04 23:00:00")
+	o.Now = zoned(t, l.w, "2026-01-05 23:00:00")
 	_, err := pipelines.Run(t.Context(), def, o)
 	var unknown *transform.UnknownFieldError
 	if !errors.As(err, &unknown) || !strings.Contains(err.Error(), `add the column {name: "item_9", from: "item:9", type: string}, or set unknown: add or unknown: ignore`) {

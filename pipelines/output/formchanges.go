@@ -44,8 +44,7 @@ func (f FormSeen) gone() func(from schemas.Source, label string) bool {
 // not keep columns that this run does not have.
 //
 // newManifest puts the changes that are reported here into the next manifest, so that the next
-// run does not report them again. Several values that are joined into one are reported by every
-// run.
+// run does not report them again.
 func (f FormSeen) Changes(before *load.Manifest, whole bool) []schemas.Change {
 	gone, known, changes := f.gone(), bySource(before), make([]schemas.Change, 0, len(f.Columns))
 	for _, c := range f.Columns {
@@ -98,7 +97,7 @@ func (f FormSeen) column(c schemas.Column, was *load.Column, added bool, gone fu
 	if was != nil && was.ItemType != "" && is != "" && is != was.ItemType {
 		note(schemas.Change{Kind: schemas.ColumnRetyped, Key: "item_type", Was: was.ItemType, Is: is})
 	}
-	if joined > 0 && !added {
+	if joined > 0 && !added && (was == nil || !was.Joined) {
 		note(schemas.Change{Kind: schemas.ColumnRetyped, Key: "type", Was: c.Type.String(), Is: schemas.ListOf(c.Type).String(), Count: joined})
 	}
 	return changes
@@ -126,8 +125,9 @@ func (f FormSeen) ignored(before *load.Manifest) (changes []schemas.Change) {
 	if before == nil {
 		return nil
 	}
+	known := bySource(before)
 	for from, n := range f.Stats.Ignored {
-		if !slices.Contains(before.Ignored, from.String()) {
+		if !slices.Contains(before.Ignored, from.String()) && known[from.String()] == nil { // it had no column before
 			label, _ := from.Label(f.Labels)
 			changes = append(changes, schemas.Change{Kind: schemas.ColumnAdded, From: from.String(), Label: label, Count: n})
 		}
@@ -160,9 +160,10 @@ func (f FormSeen) describe(list []load.Column, before *load.Manifest) {
 	known := bySource(before)
 	for i, c := range f.Columns {
 		d, seen := &list[i], f.Stats.Seen[c.From]
-		d.Explode = c.Explode
+		d.Explode, d.Joined = c.Explode, f.Stats.Joined[c.Name] > 0
 		if was := known[d.From]; was != nil {
 			d.ItemType, d.Index, d.Gone, d.Label = was.ItemType, was.Index, was.Gone, cmp.Or(was.Label, d.Label)
+			d.Joined = d.Joined || was.Joined
 		}
 		d.ItemType, d.Index = cmp.Or(seen.ItemType, d.ItemType), cmp.Or(seen.Index, d.Index)
 		label, listed := c.From.Label(f.Labels)
