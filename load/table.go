@@ -23,8 +23,8 @@ type Table interface {
 	// known.
 	IDs(ctx context.Context, p Part) (idset.Set, error)
 	// Lacking returns those parts of the manifest of which results are missing, because
-	// somebody removed their rows.
-	Lacking(ctx context.Context, m *Manifest) ([]Part, error)
+	// somebody removed their rows, and the names of the tables of lists that lack rows of any part.
+	Lacking(ctx context.Context, m *Manifest) (parts []Part, lists []string, err error)
 	// Fit returns the error that a load of such rows would end with, before anything is read: a
 	// missing schema or right, a table that formetl did not make, a name that the database cuts
 	// off, a type that it cannot change. full tells that all rows are replaced.

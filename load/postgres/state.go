@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -104,14 +105,14 @@ func (t *Table) IDs(ctx context.Context, p load.Part) (ids idset.Set, err error)
 	return idset.Decode(data)
 }
 
-// Lacking returns the parts of which results are missing in the table. It returns all parts
-// where rows of an exploded list are missing.
-func (t *Table) Lacking(ctx context.Context, m *load.Manifest) (lacking []load.Part, err error) {
+// Lacking returns the parts of which results are missing in the table, and the names of the tables
+// of exploded lists that lack rows.
+func (t *Table) Lacking(ctx context.Context, m *load.Manifest) (lacking []load.Part, lists []string, err error) {
 	id, err := idOf(m)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	ids, sets, whole := idset.Builder{}, map[string][]byte{}, true
+	ids, sets := idset.Builder{}, map[string][]byte{}
 	err = t.with(ctx, "look for the rows of", func(c *pgx.Conn) error {
 		parts, err := c.Query(ctx, "SELECT part, ids FROM "+t.own("parts")+" WHERE dataset = $1", t.dataset())
 		if err != nil {
@@ -133,7 +134,9 @@ func (t *Table) Lacking(ctx context.Context, m *load.Manifest) (lacking []load.P
 		if err != nil {
 			return err
 		}
-		whole = len(lost) == 0
+		for _, list := range slices.Sorted(maps.Keys(lost)) {
+			lists = append(lists, t.schema+"."+t.tableOf(list))
+		}
 		from, err := t.live(ctx, c, t.name, id)
 		if err != nil || from == "" {
 			return err
@@ -150,18 +153,18 @@ func (t *Table) Lacking(ctx context.Context, m *load.Manifest) (lacking []load.P
 		return err
 	})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	there := ids.Set()
 	for _, p := range m.Parts {
 		if p.Rows == 0 {
 			continue
 		}
-		if of, err := idset.Decode(sets[p.Path]); err != nil || !whole || !of.Without(there).IsEmpty() {
+		if of, err := idset.Decode(sets[p.Path]); err != nil || !of.Without(there).IsEmpty() {
 			lacking = append(lacking, p)
 		}
 	}
-	return lacking, nil
+	return lacking, lists, nil
 }
 
 // lost returns the lists that the last load exploded and that have fewer rows now, with the

@@ -368,8 +368,8 @@ func TestLostElements(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if lacking, err := b.table.Lacking(t.Context(), m); err != nil || (len(lacking) > 0) != want {
-			t.Errorf("%d parts lack rows, err %v", len(lacking), err)
+		if lacking, lists, err := b.table.Lacking(t.Context(), m); err != nil || len(lacking) > 0 || (strings.Join(lists, " ") == "forms.feedback__colours") != want {
+			t.Errorf("%d parts and the lists %q lack rows, err %v", len(lacking), lists, err)
 		}
 	}
 	lists(answers{1: "a", 2: "b"}, false)
@@ -402,7 +402,7 @@ func TestLater(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if lacking, err := b.table.Lacking(t.Context(), m); err != nil || len(lacking) > 0 {
+	if lacking, _, err := b.table.Lacking(t.Context(), m); err != nil || len(lacking) > 0 {
 		t.Errorf("%d parts lack rows, err %v", len(lacking), err)
 	}
 	b.load(answers{1: "a"}, "january")
@@ -443,7 +443,7 @@ func TestLackingRows(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if lacking, err := b.table.Lacking(t.Context(), m); err != nil || len(lacking) != want {
+		if lacking, _, err := b.table.Lacking(t.Context(), m); err != nil || len(lacking) != want {
 			t.Errorf("%s: %d parts lack rows, err %v, want %d", of, len(lacking), err, want)
 		}
 		b.query("DROP TABLE IF EXISTS forms.feedback; CREATE TABLE forms.feedback AS TABLE forms.kept; ALTER TABLE forms.feedback OWNER TO loader")

@@ -50,9 +50,9 @@ func (o *table) open(ctx context.Context) (err error) {
 		return err
 	}
 	if o.manifest, o.base, err = o.table.Last(ctx); err == nil && o.manifest != nil { // another run may have ended meanwhile
-		lacking := o.manifest.Parts // for a list that is exploded from now on every part lacks rows
-		if !o.explodes() {
-			lacking, err = o.table.Lacking(ctx, o.manifest)
+		lacking, lists, failed := o.table.Lacking(ctx, o.manifest)
+		if err = failed; len(lists) > 0 || o.explodes() {
+			lacking = o.manifest.Parts // any part may lack rows of a list
 		}
 		for _, p := range lacking {
 			o.inventory.Damaged = append(o.inventory.Damaged, load.DamagedPart{Part: p, Missing: true})

@@ -119,9 +119,15 @@ func (v *verifier) table(ctx context.Context, out definition.Output, path string
 		return o, nil
 	}
 	o.of(m)
-	lacking, err := table.Lacking(ctx, m)
+	const some = "some of its rows are missing"
+	lacking, lists, err := table.Lacking(ctx, m)
 	for _, p := range lacking {
-		o.add("missing", p, "some of its rows are missing")
+		o.add("missing", p, some)
+	}
+	for _, list := range lists {
+		o.Problems = append(o.Problems, Problem{Kind: "missing", Part: list, Text: some})
+	}
+	if len(o.Problems) > 0 {
 		o.mend = byAnyRun
 	}
 	def := *v.def

@@ -29,7 +29,7 @@ type Problem struct {
 	// that no manifest lists (unlisted), the manifest or _SUCCESS (manifest), or the number of
 	// results that the service counts (count).
 	Kind  string     `json:"kind"`
-	Part  string     `json:"part,omitempty"` // the part's path within the dataset, or the file's name
+	Part  string     `json:"part,omitempty"` // the part's path within the dataset, or the name of the file or of the list's table
 	Range load.Range `json:"range"`          // the part's window of time; null is no bound
 	Text  string     `json:"problem"`
 }

@@ -92,7 +92,7 @@ func verifyText(r *upkeep.Verification) string {
 		}
 		fmt.Fprintf(&b, "%s: %s, %s, %s: %s\n", o.Path, plain.Plural(o.Parts, "part"), rows, run, state)
 		for _, p := range o.Problems {
-			text := strings.TrimPrefix(p.Part+": "+p.Text, ": ") // without a part the problem is the whole output's
+			text := strings.TrimPrefix(strings.Replace(p.Part, "../", "before ", 1)+": "+p.Text, ": ") // without a part the problem is the whole output's
 			fmt.Fprintf(&b, "  %-10s  %s\n", p.Kind, text)
 		}
 		for _, note := range o.Notes {

@@ -111,6 +111,9 @@ func TestTableOfFiles(t *testing.T) {
 	w.form.Delete(ids[2])
 	list("edits and a deletion", "%1|3|2|f-1-3-0_a.pdf|missing|")
 	w.query("DROP TABLE forms.form1__files")
+	if _, out, _ := w.try("verify", w.definition()); !strings.Contains(out, ": 1 problem\n  missing     forms.form1__files: some of its rows are missing\n") {
+		t.Errorf("verify says:\n%s", out)
+	}
 	w.answer(ids[1], formservice.MadeFiles+"f-1-3-8_b.pdf")
 	list("the table was dropped", "%1|3|2|f-1-3-0_a.pdf|missing|", "%2|3|1|f-1-3-8_b.pdf|missing|")
 	if left, err := filepath.Glob(filepath.Join(w.dir, "files", "[0-9]*")); err != nil || len(left) > 0 {
