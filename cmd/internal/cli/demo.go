@@ -224,7 +224,7 @@ Done in %s: read %s results, %s; %d requests.
 		fmt.Fprintf(&b, "  head -n 3 %s\n", definition.ShellWord(folder.path("feedback.csv")))
 	}
 	if _, err := exec.LookPath("duckdb"); err == nil && !strings.ContainsAny(f.dir, "'\"") {
-		parts := filepath.ToSlash(folder.path("lake/feedback")) + "/**/*.parquet"
+		parts := filepath.ToSlash(folder.path("lake/feedback")) + "/**/part-*.parquet"
 		fmt.Fprintf(&b, "  duckdb -c \"SELECT dt, count(*) FROM read_parquet('%s', hive_partitioning=true, union_by_name=true) GROUP BY dt ORDER BY dt\"\n", parts)
 	}
 	fmt.Fprintf(&b, `  %[1]s verify %[2]s   # checks that the files are complete
