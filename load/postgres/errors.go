@@ -68,9 +68,6 @@ func (t *Table) failed(ctx context.Context, op string, err error) error {
 	return t.refused(op, f, stateOf(err), err)
 }
 
-// refusal returns the error of op that the server would answer with this SQLSTATE.
-func (t *Table) refusal(op, state string) error { return t.refused(op, states()[state], state, nil) }
-
 // refused returns the error of op for a failure. state is the SQLSTATE, "" for none.
 func (t *Table) refused(op string, f failure, state string, cause error) error {
 	r := &load.Refusal{What: f.what, Err: cause} // the text of the cause may hold values of rows

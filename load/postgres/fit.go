@@ -363,6 +363,7 @@ func (t *Table) allowed(ctx context.Context, c *pgx.Conn, to *target, changes bo
 		coalesce((SELECT pg_has_role(relowner, 'USAGE') FROM pg_class WHERE oid = to_regclass($2)), false),
 		coalesce(has_schema_privilege(to_regnamespace($1)::oid, 'CREATE'), false), coalesce(row_security_active(to_regclass($2)::oid), false)`,
 		quote(to.schema), to.sql(), t.SoftDelete).Scan(&schema, &table, &rows, &owner, &create, &hidden)
+	role := quote(c.Config().User)
 	lacks := func(what, hint string) error {
 		return t.refused("use", failure{load.ErrFailed, what, hint}, "42501", nil)
 	}
@@ -372,13 +373,13 @@ func (t *Table) allowed(ctx context.Context, c *pgx.Conn, to *target, changes bo
 	case hidden:
 		return to.misfit("make the role the owner of the table (without FORCE ROW LEVEL SECURITY), or run ALTER ROLE … BYPASSRLS", "may hide rows from the role (row level security)")
 	case !schema:
-		return t.refusal("use", "3F000")
+		return t.refused("use", failure{load.ErrUnusable, "the schema " + to.schema + " does not exist", "run CREATE SCHEMA " + quote(to.schema) + " AUTHORIZATION " + role + ", or correct table: in the definition"}, "3F000", nil)
 	case !table && !create:
-		return lacks("the role is not allowed to create tables in the schema "+to.schema, "run GRANT USAGE, CREATE ON SCHEMA "+quote(to.schema)+" TO the role")
+		return lacks("the role is not allowed to create tables in the schema "+to.schema, "run GRANT USAGE, CREATE ON SCHEMA "+quote(to.schema)+" TO "+role)
 	case table && !rows:
-		return lacks("the role is not allowed to change the rows of "+to.table, "run GRANT SELECT, INSERT, UPDATE, DELETE ON "+to.sql()+" TO the role")
+		return lacks("the role is not allowed to change the rows of "+to.table, "run GRANT SELECT, INSERT, UPDATE, DELETE ON "+to.sql()+" TO "+role)
 	case table && changes && !owner:
-		return lacks("the columns of "+to.table+" have to change, but the role does not own the table", "run ALTER TABLE "+to.sql()+" OWNER TO the role")
+		return lacks("the columns of "+to.table+" have to change, but the role does not own the table", "run ALTER TABLE "+to.sql()+" OWNER TO "+role)
 	}
 	return nil
 }

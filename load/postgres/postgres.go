@@ -139,6 +139,7 @@ func (t *Table) close(ctx context.Context) {
 // a load.ErrUnusable where a load cannot make them, or may make no temporary tables.
 func (t *Table) ready(ctx context.Context, c *pgx.Conn) (schema, tables bool, err error) {
 	var create, temporary, inside bool
+	role := quote(c.Config().User)
 	err = c.QueryRow(ctx, `SELECT to_regnamespace($1) IS NOT NULL, (SELECT count(*) = 5 FROM pg_class WHERE relnamespace = to_regnamespace($1) AND relname IN ('datasets', 'parts', 'rejects', 'runs', 'leases')),
 		has_database_privilege(current_database(), 'CREATE'), has_database_privilege(current_database(), 'TEMPORARY'), coalesce(has_schema_privilege(to_regnamespace($1)::oid, 'CREATE'), false)`,
 		quote(t.Control)).Scan(&schema, &tables, &create, &temporary, &inside)
@@ -148,12 +149,12 @@ func (t *Table) ready(ctx context.Context, c *pgx.Conn) (schema, tables bool, er
 	switch {
 	case err != nil:
 	case !temporary:
-		err = lacks("the role is not allowed to create temporary tables", "run GRANT TEMPORARY ON DATABASE the database TO the role")
+		err = lacks("the role is not allowed to create temporary tables", "run GRANT TEMPORARY ON DATABASE "+quote(c.Config().Database)+" TO "+role)
 	case !schema && !create:
 		err = lacks("the schema "+t.Control+" does not exist, and the role is not allowed to create it; formetl keeps its own tables there",
-			"run CREATE SCHEMA "+quote(t.Control)+" AUTHORIZATION the role, or set control_schema: to another schema")
+			"run CREATE SCHEMA "+quote(t.Control)+" AUTHORIZATION "+role+", or set control_schema: to another schema")
 	case schema && !tables && !inside:
-		err = lacks("the role is not allowed to create formetl's own tables in the schema "+t.Control, "run GRANT USAGE, CREATE ON SCHEMA "+quote(t.Control)+" TO the role")
+		err = lacks("the role is not allowed to create formetl's own tables in the schema "+t.Control, "run GRANT USAGE, CREATE ON SCHEMA "+quote(t.Control)+" TO "+role)
 	}
 	return schema, tables, err
 }

@@ -158,6 +158,10 @@ func TestMisfits(t *testing.T) {
 	if err := b.open(server.DSN(b.database, "sslmode=disable"), adopt).Fit(t.Context(), rows, false); err == nil || !strings.Contains(err.Error(), "row level security") {
 		t.Errorf("rows that a policy hides: %v", err)
 	}
+	b.query("ALTER SCHEMA forms RENAME TO gone")
+	if err := b.table.Fit(t.Context(), rows, false); err == nil || !strings.Contains(err.Error(), `schema forms does not exist (SQLSTATE 3F000); run CREATE SCHEMA "forms" AUTHORIZATION "loader", or`) {
+		t.Errorf("without the schema: %v", err)
+	}
 }
 
 // TestTypeOfDeletedRows: the values of rows that were deleted softly are nowhere else, so that a
