@@ -46,6 +46,9 @@ func (s *Set) collectColumns(ctx context.Context) error {
 			return err
 		}
 	}
+	if !slices.ContainsFunc(s.live(), func(out output) bool { return !out.at().out.Exploded() }) {
+		return s.failures() // lists are not read without their results
+	}
 	if disagree != nil {
 		s.job.Full = true
 		s.job.Log.LogAttrs(ctx, slog.LevelWarn, "the outputs have different columns, because a run with --full did not finish; this run replaces everything",
