@@ -45,18 +45,16 @@ func FindRejects(ctx context.Context, def *definition.Definition, o Options) (re
 		if err != nil {
 			return nil, err
 		}
-		var letters []output.Letters
+		letters := output.Letters{Results: map[int64]bool{}}
 		for _, out := range def.Outputs {
 			if out.Path == definition.StdoutPath {
 				continue
 			}
-			found, err := o.Job(def, form).DeadLetters(ctx, out)
-			if err != nil {
+			if err := o.Job(def, form).DeadLetters(ctx, out, &letters); err != nil {
 				return nil, err
 			}
-			letters = append(letters, found...)
 		}
-		if len(letters) > 0 {
+		if len(letters.Results) > 0 {
 			replays = append(replays, replayOf(def, form, letters))
 		}
 	}
@@ -64,27 +62,16 @@ func FindRejects(ctx context.Context, def *definition.Definition, o Options) (re
 }
 
 // replayOf returns what must be read again of a form that has these dead letters.
-func replayOf(def *definition.Definition, form string, letters []output.Letters) FormReplay {
-	f := FormReplay{Form: form}
-	results := map[int64]bool{}
-	var windows []extract.Window
-	undated := false
-	for _, l := range letters {
-		for id := range l.Results {
-			results[id] = true
-		}
-		windows = append(windows, l.Windows...)
-		undated = undated || l.Undated
-	}
-	f.Results = len(results)
+func replayOf(def *definition.Definition, form string, letters output.Letters) FormReplay {
+	f := FormReplay{Form: form, Results: len(letters.Results)}
 	// A run of a bounded range looks for no results without a date.
-	undated = undated && def.Extract.From.IsZero() && def.Extract.To.IsZero()
+	undated := letters.Undated && def.Extract.From.IsZero() && def.Extract.To.IsZero()
 	f.Whole = def.HasFiles() || undated
 	f.Full = undated && def.Extract.Incremental
 	if f.Whole {
 		return f
 	}
-	for _, w := range gathered(windows, replayGap) {
+	for _, w := range gathered(letters.Windows, replayGap) {
 		if w.From.IsZero() && def.Extract.Incremental && def.Extract.From.IsZero() {
 			w.From = extract.Epoch // a run that is given no start would continue from the watermark
 		}

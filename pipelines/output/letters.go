@@ -48,29 +48,25 @@ func (e *encoding) letters(p *outputPart) (lines []byte, err error) {
 	return lines, nil
 }
 
-// Letters are the dead letters in one object: the rejected results, and the
-// windows in which they were found.
+// Letters are the dead letters of outputs: the rejected results, and the windows in which they
+// were found.
 type Letters struct {
-	Name    string // name of the object at its destination
 	Results map[int64]bool
 	Windows []extract.Window
 	Undated bool // a result without a date is among them
 }
 
-// DeadLetters reads the dead letters of an output, as its manifest lists them. It takes no lease.
-func (j *Job) DeadLetters(ctx context.Context, out definition.Output) (all []Letters, err error) {
+// DeadLetters adds the dead letters of an output to l, as its manifest lists them. It takes no
+// lease.
+func (j *Job) DeadLetters(ctx context.Context, out definition.Output, l *Letters) error {
 	o := newOutput(j, out)
 	p := o.at()
 	if err := o.look(ctx); err != nil {
-		return nil, err
+		return err
 	}
 	add := func(name string, data []byte, err error) error {
-		l := Letters{Name: name, Results: map[int64]bool{}}
 		if err == nil {
 			err = l.parse(data)
-		}
-		if len(l.Results) > 0 {
-			all = append(all, l)
 		}
 		if err != nil && !errors.Is(err, load.ErrNotExist) {
 			return fmt.Errorf("%s: dead letters %s: %w", p.Path, name, err)
@@ -80,14 +76,14 @@ func (j *Job) DeadLetters(ctx context.Context, out definition.Output) (all []Let
 	if !out.Dataset() {
 		name := load.FileRejectsName(p.Scope)
 		data, _, err := p.dest.Get(ctx, name)
-		err = add(name, data, err)
-		return all, err
+		return add(name, data, err)
 	}
 	if p.manifest == nil {
-		return nil, nil
+		return nil
 	}
 	for _, part := range p.manifest.Parts {
 		var data []byte
+		var err error
 		name := part.Path
 		switch {
 		case part.Rejected == 0:
@@ -99,10 +95,10 @@ func (j *Job) DeadLetters(ctx context.Context, out definition.Output) (all []Let
 			data, _, err = p.dest.Get(ctx, name)
 		}
 		if err = add(name, data, err); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return all, nil
+	return nil
 }
 
 // parse reads lines of dead letters. Its errors contain no values.
