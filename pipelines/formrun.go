@@ -36,7 +36,7 @@ func runForm(ctx context.Context, def *definition.Definition, o Options, client 
 			f = f.again(ctx, "results are dated in the future; the run begins again, and reads up to the newest result", err)
 			f.beyond = late.Beyond
 		case noFeed != nil && f.noFeed == nil:
-			f = f.again(ctx, "the service does not list all changes; the run begins again, and reads the lookback", err)
+			f = f.again(ctx, "the service does not list all changes; the run begins again without them", err)
 			f.noFeed = noFeed
 		case f.reader.Countless == "" && why != "":
 			f.reader.Countless = why
