@@ -250,11 +250,6 @@ func (e *ManifestError) Unwrap() error { return e.Err }
 // ExitCode is 73: the output cannot be written where something lies that is not formetl's.
 func (e *ManifestError) ExitCode() int { return 73 }
 
-// Hint advises to replace the damaged manifest with --full, or to choose another path.
-func (e *ManifestError) Hint() string {
-	return "run with --full, which replaces it; if it is not from formetl, choose another path"
-}
-
 // partJSON is a Part as JSON holds it: its lowest and highest result id are null if it has no
 // rows.
 type partJSON struct {

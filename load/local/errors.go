@@ -43,7 +43,7 @@ func cause(err error) (hint string, kind load.Kind) {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return "free some space there; nothing that was published is lost", load.ErrFailed
 	case errors.Is(err, syscall.EFBIG):
-		return "raise the limit on file sizes (ulimit -f, or a quota), or write smaller parts", load.ErrFailed
+		return "raise the limit on file sizes (ulimit -f, or a quota)", load.ErrFailed
 	case errors.Is(err, syscall.EIO):
 		return "check the disk; nothing that was published is lost", load.ErrFailed
 	case errors.Is(err, syscall.EROFS):

@@ -96,7 +96,7 @@ func (p *place) look(ctx context.Context) (err error) {
 		return err
 	}
 	p.manifest, p.base, err = ManifestAt(ctx, p.dest, p.Manifest, p.out)
-	return p.named(err)
+	return p.named(Replaceable(p.job.Def, err))
 }
 
 // openAndLook opens the destination, takes its lease, finishes the commit of a run that
@@ -168,10 +168,17 @@ func (p *place) lookBack(ctx context.Context) (err error) {
 	p.manifest, p.base, err = ManifestAt(ctx, p.dest, p.Manifest, p.out)
 	if _, damaged := errors.AsType[*load.ManifestError](err); damaged && p.job.Full {
 		return nil // a full run replaces the damaged manifest
-	} else if damaged && p.job.Def.File != "" {
-		return &definition.Fault{Text: err.Error(), Cure: "if it is formetl's, replace the output with `" + p.job.Def.Command("run", "--full") + "`; otherwise choose another path", Err: err}
 	}
-	return err
+	return Replaceable(p.job.Def, err)
+}
+
+// Replaceable returns the error of an output. If its manifest is damaged, the error's hint is the
+// command that replaces the output.
+func Replaceable(def *definition.Definition, err error) error {
+	if _, damaged := errors.AsType[*load.ManifestError](err); !damaged {
+		return err
+	}
+	return &definition.Fault{Text: err.Error(), Cure: "if it is formetl's, replace the output with `" + def.Command("run", "--full") + "`; otherwise choose another path", Err: err}
 }
 
 // record records the commit of the staged objects.

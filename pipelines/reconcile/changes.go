@@ -95,16 +95,14 @@ func NoChanges(manifests []*load.Manifest, reason string) *Changes {
 // ChangesInDoubt returns the Changes of a run that does not ask the service what changed,
 // because the service did not tell it when the run began before. If its answer lacked a new
 // result, the service's clock may have been set back. So the time of that result's change bounds
-// up to when changes are known. If only the reading failed, the run has perhaps seen that older
-// parts are stale, and reads them all.
+// up to when changes are known. If the service sorts, and only the reading failed, every part may
+// be stale.
 func ChangesInDoubt(manifests []*load.Manifest, f reading.Form, e *extract.FeedError) *Changes {
 	s := NoChanges(manifests, e.Problem)
-	if s.AllStale, s.UndatedStale = e.Sorts, e.Sorts; e.Sorts {
-		return s
-	}
+	s.AllStale, s.UndatedStale = e.Sorts, e.Sorts
 	if e.Newest.IsZero() {
 		s.state.Witness, s.state.WitnessAt = "", f.Now().UTC()
-	} else if at := e.Newest.Add(-daily); at.Before(s.state.KnownTo.Time) {
+	} else if at := e.Newest.Add(-daily); !e.Sorts && at.Before(s.state.KnownTo.Time) {
 		s.state.KnownTo, s.state.Known, s.state.KnownFrom = load.Wall(at), nil, load.WallTime{}
 	}
 	return s

@@ -47,7 +47,7 @@ func eachOutput(ctx context.Context, def *definition.Definition, o pipelines.Opt
 		}
 		at, err := output.Locate(def, out, form, o.RunID)
 		if err == nil {
-			err = visit(out, at)
+			err = output.Replaceable(def, visit(out, at))
 		}
 		if err != nil {
 			failures = append(failures, err)

@@ -242,9 +242,9 @@ func stateText(r *upkeep.StateReport) string {
 		fmt.Fprintf(w, "\nform %s\n", plain.Line(form.Form))
 		if form.Next != nil {
 			unless := ""
-			if slices.ContainsFunc(form.Outputs, func(o *upkeep.OutputState) bool {
-				return o.Manifest != nil && o.Manifest.Changes != nil && o.Manifest.Changes.Method == load.MethodChanges
-			}) { // the last run found out what had changed
+			if !slices.ContainsFunc(form.Outputs, func(o *upkeep.OutputState) bool {
+				return o.Manifest == nil || o.Manifest.Changes == nil || o.Manifest.Changes.Method != load.MethodChanges
+			}) { // every output's last run found out what had changed
 				unless = ", or at the watermark if the service can say what changed"
 			}
 			fmt.Fprintf(w, "  the next run begins at %s%s\n", console.Beginning(*form.Next), unless)
@@ -260,7 +260,7 @@ func stateText(r *upkeep.StateReport) string {
 		rows := console.Rows(nil, r.Checkpoints, func(s checkpoint.Unfinished) []string {
 			return []string{"form " + s.Form, "run " + s.RunID, plain.Plural(s.Windows, "window"), plain.Plural(s.Rows, "result"), console.Size(s.Bytes)}
 		})
-		fmt.Fprintf(w, "\nread by runs that ended early, and kept for the next run\n%s", console.Columns("  ", rows))
+		fmt.Fprintf(w, "\ncheckpoints of runs that ended early, with what the next run need not read again\n%s", console.Columns("  ", rows))
 	}
 	return w.String()
 }
@@ -341,7 +341,7 @@ func underWayRows(r *upkeep.StateReport, out *upkeep.OutputState) [][]string {
 		rows = append(rows, []string{"damaged", plain.Plural(n, "part") + " missing or with a different size; the next run writes them again"})
 	}
 	if n := len(out.Leftovers); n > 0 {
-		rows = append(rows, []string{"leftovers", fmt.Sprintf("%d from interrupted runs; remove with `%s`", n, r.Definition.Command("clean"))})
+		rows = append(rows, []string{"leftovers", fmt.Sprintf("%d that no run needs; remove with `%s`", n, r.Definition.Command("clean"))})
 	}
 	return rows
 }
@@ -358,7 +358,7 @@ func bookedRows(r *upkeep.StateReport) [][]string {
 	}
 	next := "now"
 	if b.Next.After(r.Now) {
-		next = "at " + console.Since(r.Now, b.Next)
+		next = "at " + console.Since(r.Now, b.Next.Add(time.Second-time.Nanosecond).Truncate(time.Second)) // as transport.BudgetError rounds
 	}
 	if len(rows) > 0 {
 		rows = append(rows, []string{"next", "the next request can be sent " + next})
@@ -444,7 +444,7 @@ func stateReset(ctx context.Context, p *process, files []string, f resetFlags) e
 // showReset prints what state reset did, and a summary on standard error.
 func showReset(p *process, r *upkeep.ResetReport, failed bool) error {
 	var rows [][]string
-	marks, commits := 0, 0
+	marks, commits, moved := 0, 0, "removed"
 	for _, out := range r.Outputs {
 		if c := out.Recovery; c.RunID != "" {
 			rows = append(rows, []string{"recorded commit", out.Path, runCell(c.RunID), recoveryWord(c, false)})
@@ -456,7 +456,7 @@ func showReset(p *process, r *upkeep.ResetReport, failed bool) error {
 			marks++
 			to := "none"
 			if !out.After.IsZero() {
-				to = out.After.String()
+				to, moved = out.After.String(), "set back"
 			}
 			rows = append(rows, []string{"watermark", out.Path, "was " + out.Before.String(), "now " + to})
 		}
@@ -469,7 +469,7 @@ func showReset(p *process, r *upkeep.ResetReport, failed bool) error {
 	}
 	var told console.Counts
 	told.Add(commits, "commit", "finished")
-	told.Add(marks, "watermark", "set back")
+	told.Add(marks, "watermark", moved)
 	told.Add(len(r.Checkpoints), "checkpoint", "dropped")
 	p.log.Tell(slog.LevelInfo, told.Or("nothing to reset"), slog.Int("watermarks", marks),
 		slog.Int("checkpoints", len(r.Checkpoints)), slog.Int("finished_commits", commits))

@@ -81,14 +81,14 @@ func TestStateTells(t *testing.T) {
 	const want = `pipeline nightly, mode incremental, times in America/Chicago
 
 form form1
-  the next run begins at 2026-03-07 00:00:00, or at the watermark if the service can say what changed
+  the next run begins at 2026-03-07 00:00:00
   /lake/form1/
     watermark  2026-03-07 12:00:00, 3 days ago
     changes    known up to 2026-03-07 11:58:12 (the service's clock)
     last run   run1, 2026-03-10T16:30:00Z (90 minutes ago)
     range      the first result to 2026-03-10 11:30:00 (exclusive)
     rows       12,345 in 31 parts, 2026-01-01 00:00:00 to 2026-03-10 00:00:00 (exclusive)
-    leftovers  1 from interrupted runs; remove with ` + "`formetl clean nightly.yaml`" + `
+    leftovers  1 that no run needs; remove with ` + "`formetl clean nightly.yaml`" + `
   s3://b/form1/
     watermark  none
     last run   none
@@ -123,9 +123,9 @@ form form2
 budget
   minute  1 of 60 requests used in the last minute
   day     5,000 of 5,000 requests used in the last 24 hours
-  next    the next request can be sent at 2026-03-10T23:00:00Z (5 hours from now)
+  next    the next request can be sent at 2026-03-10T23:00:01Z (5 hours from now)
 
-read by runs that ended early, and kept for the next run
+checkpoints of runs that ended early, with what the next run need not read again
   form form2  run run5  4 windows  1,200 results  34.0 kB
 `
 	if got := stateText(stateReport(t)); got != want {
