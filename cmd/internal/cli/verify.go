@@ -28,11 +28,10 @@ func verifyCommand(p *process) *cobra.Command {
 		Use:   "verify DEFINITION|PATH...",
 		Short: "Check that the files of earlier runs are complete and undamaged",
 		Long: `Verify reads every part that a manifest lists, and compares its size and SHA-256 with
-the manifest. For a dataset it also checks the number of rows of each part, and that
-no result is in two parts, and names files that the manifest does not list if they are
-named as formetl names parts. It does not look at other files, such as extra.csv, though
-a glob may read them. It changes nothing. For a damaged part it prints the command that
-writes it again.
+the manifest. For a dataset it also checks the number of rows of each part, that no
+result is in two parts, and that the manifest lists each file that is named like a part;
+it looks at no other file, such as extra.csv. It changes nothing. For a damaged part it
+prints the command that writes it again.
 
 A definition is a YAML file. A PATH is the folder of a dataset or a single file, local
 or on s3://, that has a manifest; AWS_ENDPOINT_URL is the address of a store other than
