@@ -107,7 +107,7 @@ func newFormRun(def *definition.Definition, o Options, client extract.Client, fo
 		Keeps: keepsRead,
 		Watch: func(read, expected int64) { f.progress(read, expected, false) },
 	}
-	f.reader.Pages.Notice = func(what string) { f.reader.Log.LogAttrs(context.Background(), slog.LevelWarn, what) }
+	f.reader.Pages.Notice = f.drift
 	f.job = &output.Job{
 		Def: def, Form: form, RunID: o.RunID, Full: o.Full, BuiltIn: o.BuiltIn, Stdout: o.Stdout, Now: o.Now, Log: f.reader.Log, At: o.At,
 		Encoders: o.encoders, Requests: f.requests, Drift: f.drift, Guarded: o.Guarded,

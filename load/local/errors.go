@@ -41,11 +41,11 @@ func failRead(op, path string, err error) error {
 func cause(err error) (hint string, kind load.Kind) {
 	switch {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		return "free some space there; nothing that was published is lost", load.ErrFailed
+		return "free some space there; what was there before is kept", load.ErrFailed
 	case errors.Is(err, syscall.EFBIG):
 		return "raise the limit on file sizes (ulimit -f, or a quota)", load.ErrFailed
 	case errors.Is(err, syscall.EIO):
-		return "check the disk; nothing that was published is lost", load.ErrFailed
+		return "check the disk; what was there before is kept", load.ErrFailed
 	case errors.Is(err, syscall.EROFS):
 		return "the disk is mounted read-only; remount it, or choose another path", load.ErrUnusable
 	case errors.Is(err, fs.ErrPermission):

@@ -110,7 +110,7 @@ func byCode(err error) (failure, bool) {
 		"OperationAborted", conflictCode:
 		return failure{load.ErrAway, "the store is busy", "try again later"}, true
 	case "QuotaExceeded", "XMinioStorageFull", "NoSpaceLeft", "XAmzInsufficientStorage":
-		return failure{load.ErrFailed, "the store is full", "free some space there; nothing that was published is lost"}, true
+		return failure{load.ErrFailed, "the store is full", "free some space there; what was there before is kept"}, true
 	}
 	return failure{}, false
 }

@@ -42,7 +42,7 @@ func (d *document) Redact(rewrite func(string) string) { d.redact = append(d.red
 func readDocument(file string) (*document, value, error) {
 	data, err := readFile(file, maxDocument)
 	if err != nil {
-		remedy := "check the path, and who may read the file"
+		remedy := "check the path, which must be of a definition or schema (YAML), not of data, and who may read the file"
 		if beside, _ := filepath.Glob(filepath.Join(filepath.Dir(file), "*.y*ml")); errors.Is(err, fs.ErrNotExist) {
 			remedy = cmp.Or(plain.Suggest(file, beside), remedy)
 		}

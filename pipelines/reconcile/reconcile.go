@@ -246,15 +246,19 @@ func (e *VerifyError) Error() string {
 	what, where := "results", " in the windows "+plain.Few(windows, 5)
 	if e.Undated {
 		what, where = "results without a date", ""
+	} else if slices.Contains(windows, "../..") { // the one window of a range without bounds
+		where = ""
 	}
-	return fmt.Sprintf("the service counts %d %s%s but sends %d, even when asked again; nothing was written", e.Counted, what, where, e.Extracted)
+	return fmt.Sprintf("the service counts %s %s%s but sends %s, even when asked again; nothing was written", plain.Thousands(e.Counted), what, where, plain.Thousands(e.Extracted))
 }
 
 // ExitCode returns 65, an error of the data: another run would meet the same counts.
 func (e *VerifyError) ExitCode() int { return 65 }
 
 // Hint says what to show to those who run the service, because only they can mend its counts.
-func (e *VerifyError) Hint() string { return extract.ShowDoctor }
+func (e *VerifyError) Hint() string {
+	return "try again later, or go on without this check (export --no-verify; verify: false in a definition); " + extract.ShowDoctor
+}
 
 // leastRereads is how many requests a run may always spend on reading again.
 const leastRereads = 200

@@ -97,7 +97,7 @@ A file that formetl did not write is overwritten only with --force.`,
 	set.BoolVar(&f.fresh, "fresh", false, "read everything again, instead of resuming an export of the last hour that ended early")
 	f.watch.register(set, "write a report about the export to this file: JSON, or a web page if the name ends with .html")
 	set.BoolVar(&f.noVerify, "no-verify", false, "do not compare with the service's count")
-	set.BoolVar(&f.strict, "strict", false, "end with 65 if the export cannot prove that no result is missing or duplicated; a search is proven by its pages alone, --limit not at all")
+	set.BoolVar(&f.strict, "strict", false, "end with 65 if the export cannot prove that no result is missing or duplicated; a search is proven by its pages alone")
 	return cmd
 }
 
@@ -252,8 +252,11 @@ func (f *exportFlags) definition(ctx context.Context, p *process) (*definition.D
 	if def.Names, err = console.Naming(f.names); err != nil {
 		return nil, err
 	}
-	if f.noVerify && f.strict {
-		return nil, console.Usagef("--no-verify and --strict contradict each other: give only one of them")
+	switch {
+	case f.strict && (f.noVerify || f.limit > 0):
+		return nil, console.Usagef("--strict contradicts --no-verify and --limit, which prove nothing: leave it out, or them")
+	case f.schema != "" && f.names != "label":
+		return nil, console.Usagef("--names has no effect with --schema, whose columns have names: give only one of them")
 	}
 	def.Extract = f.extract
 	def.Extract.Settle, def.Extract.Verify, def.Extract.Proof = definition.DefaultSettle, !f.noVerify, f.strict

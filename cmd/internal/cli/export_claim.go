@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+	"syscall"
 
 	"github.com/formetl/formetl/cmd/internal/console"
 	"github.com/formetl/formetl/load"
@@ -76,7 +77,7 @@ func takeFile(ctx context.Context, state checkpoint.State, path string, force bo
 func (r record) describes(path string) (bool, error) {
 	info, err := os.Stat(path)
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
 		return true, nil
 	case err != nil:
 		return false, fmt.Errorf("cannot look at the file that already exists: %w", err)

@@ -45,6 +45,9 @@ func Arguments(least, most int, what string) cobra.PositionalArgs {
 			return nil
 		}
 		text := fmt.Sprintf("%s takes %s; you gave %d", cmd.CommandPath(), what, len(args))
+		if len(args) > most {
+			text += fmt.Sprintf(", and %q is one too many (a value with a blank needs quotes)", args[most])
+		}
 		switch form, out := cmd.Flag("form"), cmd.Flag("output"); {
 		case most > 0 || form == nil:
 		case out != nil && !out.Changed && strings.HasSuffix(args[0], ".yaml"):
@@ -69,7 +72,7 @@ var (
 func OptionalDefinition(cmd *cobra.Command, args []string) error {
 	if len(args) == 1 && filepath.Ext(args[0]) == "" {
 		if _, err := os.Stat(args[0]); err != nil {
-			return Usagef("%s takes a definition, such as feedback.yaml, and there is no file %q; for a form add --form NAME", cmd.CommandPath(), args[0])
+			return Usagef("%s takes a definition, such as feedback.yaml, and there is no file %q; for a form add --form NAME, and put a value with a blank into quotes", cmd.CommandPath(), args[0])
 		}
 	}
 	return Arguments(0, 1, "at most one definition, such as feedback.yaml")(cmd, args)

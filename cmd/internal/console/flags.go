@@ -343,7 +343,7 @@ type RangeFlags struct {
 // Register adds the flags.
 func (r *RangeFlags) Register(set *pflag.FlagSet) {
 	r.set = set
-	set.StringVar(&r.from, "from", "", "first day or time, in the account's zone, or a time before now such as -30d (default: the definition's, except for count)")
+	set.StringVar(&r.from, "from", "", "first day or time, in the account's zone, or a time before now such as -30d (default: the definition's; export and count: the first result)")
 	set.StringVar(&r.to, "to", "", "end, exclusive: the first day that you do not want")
 	set.StringVar(&r.through, "through", "", "end, inclusive: the last day that you want")
 	set.StringVar(&r.last, "last", "", "the last calendar day, week, month, quarter or year, or a time up to now such as 7d, 12h or 6mo")
