@@ -28,4 +28,4 @@ func (e *BreachError) ExitCode() int { return 65 }
 func (e *BreachError) Hint() string { return ShowDoctor }
 
 // ShowDoctor is the hint for an error where the service does not do what its specification says.
-const ShowDoctor = "run `formetl doctor DEFINITION` and send the table that it prints to the people who run the service; it contains no answers"
+const ShowDoctor = "run `formetl doctor DEFINITION` (`formetl init` writes a definition) and send its table to the people who run the service; it contains no answers"

@@ -129,7 +129,7 @@ func (d *Destination) Acquire(ctx context.Context, scope string, h load.Holder) 
 	case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
 		err = &load.HeldError{Path: d.path(scope), Holder: readLease(root, name).Holder}
 	case err != nil:
-		err = fail("lock", d.path(name), err)
+		err = fail("lock", d.path(scope), err)
 	}
 	if err != nil {
 		_ = root.Close() // the first error is returned

@@ -42,7 +42,10 @@ func (d *document) Redact(rewrite func(string) string) { d.redact = append(d.red
 func readDocument(file string) (*document, value, error) {
 	data, err := readFile(file, maxDocument)
 	if err != nil {
-		remedy := "check the path, which must be of a definition or schema (YAML), not of data, and who may read the file"
+		remedy := "check the path, and who may read the file"
+		if errors.Is(err, errTooLong) {
+			remedy = "give a definition or a schema file (YAML), not a file of results"
+		}
 		if beside, _ := filepath.Glob(filepath.Join(filepath.Dir(file), "*.y*ml")); errors.Is(err, fs.ErrNotExist) {
 			remedy = cmp.Or(plain.Suggest(file, beside), remedy)
 		}
@@ -150,6 +153,8 @@ func followed(n *yaml.Node) *yaml.Node {
 	return n
 }
 
+var errTooLong = errors.New("it is longer")
+
 // readFile reads a file of at most limit bytes. The error does not repeat the file's path.
 func readFile(file string, limit int64) ([]byte, error) {
 	f, err := os.Open(file) //nolint:gosec // the user names the file
@@ -162,7 +167,7 @@ func readFile(file string, limit int64) ([]byte, error) {
 		return nil, failed.Err
 	}
 	if int64(len(data)) > limit {
-		return nil, fmt.Errorf("it is longer than %d bytes", limit)
+		return nil, fmt.Errorf("%w than %d bytes", errTooLong, limit)
 	}
 	return data, err
 }

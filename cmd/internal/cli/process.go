@@ -123,7 +123,7 @@ func checkSpan(def *definition.Definition, o pipelines.Options) error {
 	case o.Range.From == nil:
 		return console.Usagef("--to %s is before the beginning of the range at %s: give a later --to", load.Wall(e.Window.To), load.Wall(e.Window.From))
 	}
-	return console.Usagef("--from %s is after the end of the range at %s: give an earlier --from", load.Wall(e.Window.From), load.Wall(e.Window.To))
+	return console.Usagef("--from %s is after the end of the range at %s (the end that was given, else now): give an earlier --from", load.Wall(e.Window.From), load.Wall(e.Window.To))
 }
 
 // load reads definitions and checks all of them before any request is sent to a service. The

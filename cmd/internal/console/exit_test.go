@@ -228,7 +228,7 @@ func TestHint(t *testing.T) {
 		{&definition.Error{File: "p.yaml"}, "run", "", "fix this, then check it with `formetl validate p.yaml`"},
 		{&definition.Error{}, "validate", "", ""},
 		{&definition.Fault{Code: ExitConfig, Cure: "restore it"}, "run", "", "restore it"},
-		{&reconcile.VerifyError{}, "run", "no result is kept", "try again later, or go on without this check (export --no-verify; verify: false in a definition); run `formetl doctor DEFINITION` and send the table that it prints to the people who run the service; it contains no answers"},
+		{&reconcile.VerifyError{}, "run", "no result is kept", "try again later, or go on without this check (export --no-verify; verify: false in a definition); run `formetl doctor DEFINITION` (`formetl init` writes a definition) and send its table to the people who run the service; it contains no answers"},
 		{&transport.ServiceError{Code: transport.CodeInvalidValue, Status: 400, Asked: "view 77"}, "export", "", "check what was requested, which is the likely cause: view 77"},
 		{&transport.RequestError{Err: service(transport.CodeInvalidValue, 400)}, "export", "", "check whether the service works; then run the same command again"},
 		{&transport.AnswerError{WebPages: 3}, "run", "", "set base_url (--base-url, FORMETL_BASE_URL) to the service's own address, such as https://fs1.example.com"},
