@@ -117,7 +117,7 @@ func (p *place) prepare(ctx context.Context, part *outputPart, columns []schemas
 		})
 	}
 	defer func() {
-		if err != nil {
+		if err != nil && p.out.Dataset() {
 			err = fmt.Errorf("%s: %w", name, err)
 		}
 	}()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -247,10 +248,9 @@ func (p *place) hook(step load.Step) error {
 	return p.held()
 }
 
-// named adds the output's path to an error. It leaves errors of standard output
-// alone, because they name the output already.
+// named adds the output's path to an error that does not name it.
 func (p *place) named(err error) error {
-	if err == nil || p.dest == nil {
+	if err == nil || p.dest == nil || strings.Contains(err.Error(), p.Path) {
 		return err
 	}
 	return fmt.Errorf("%s: %w", p.Path, err)

@@ -165,11 +165,16 @@ func (s *initSession) begin() error {
 // fileReference returns the path of a file relative to the definition's folder, for a reference.
 func fileReference(file, folder string) (string, error) {
 	there, err := filepath.Abs(file)
-	folder, lost := filepath.Abs(folder)
-	if relative, apart := filepath.Rel(folder, there); apart == nil && !filepath.IsAbs(file) {
+	if err != nil {
+		return "", err
+	}
+	if folder, err = filepath.Abs(folder); err != nil {
+		return "", err
+	}
+	if relative, err := filepath.Rel(folder, there); err == nil && !filepath.IsAbs(file) {
 		there = relative
 	}
-	return "${file:" + filepath.ToSlash(there) + "}", errors.Join(err, lost)
+	return "${file:" + filepath.ToSlash(there) + "}", nil
 }
 
 // initQuestion asks for one answer, or for several that are separated by commas.
