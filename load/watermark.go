@@ -50,7 +50,7 @@ func (m *Manifest) ResetWatermark(to WallTime) (changed bool, err error) {
 			known = "results were read up to " + before.String()
 		}
 		return false, &Error{
-			Kind: ErrUsage, Op: "set", Path: "the watermark of the dataset to " + to.String(), Hint: "give an earlier time, or none",
+			Kind: ErrUsage, Op: "set", Path: "the watermark of the dataset to " + to.String(), Hint: "give an earlier time, or leave out --watermark to remove it",
 			Err: errors.New(known + ", and the results in between would be missing"),
 		}
 	}

@@ -78,7 +78,7 @@ func TestValidateOther(t *testing.T) {
 		{"m meta:m string", func(c []Column) { c[0].Other = OtherInline }, "columns[0].other: other needs a column from item:ID, but this one is from meta:m"},
 		{"t other:1 list<string>", func([]Column) {}, "columns[0].type: what people typed is text; use the type string, not list<string>"},
 		{"c item:1 list<string>", func(c []Column) { c[0].Other, c[0].ListAs = OtherInline, ListColumns }, "columns[0].other: other: inline with list_as: columns would make a column of each text that people type; use other: column, or list_as: joined or json"},
-		{"c item:1 string; t other:1 string", func(c []Column) { c[0].Other = OtherInline }, "columns[0].other: other: inline leaves no texts for the column from other:1; use other: column, or remove that column"},
+		{"c item:1 string; t other:1 string", func(c []Column) { c[0].Other = OtherInline }, "columns[0].other: other: inline puts the typed texts into this column, so the column from other:1 would be empty; write other: column here, or remove that column"},
 	} {
 		s := &Schema{Columns: columnsOf(t, tt.given)}
 		tt.change(s.Columns)

@@ -131,7 +131,7 @@ func (v *validator) other(i int, c Column) {
 	case c.Other == OtherInline && c.ListAs == ListColumns:
 		v.add(i, "other", "other: inline with list_as: columns would make a column of each text that people type; use other: column, or list_as: joined or json")
 	case c.Other == OtherInline && v.schema.Find(texts) >= 0:
-		v.add(i, "other", "other: inline leaves no texts for the column from %s; use other: column, or remove that column", texts)
+		v.add(i, "other", "other: inline puts the typed texts into this column, so the column from %s would be empty; write other: column here, or remove that column", texts)
 	}
 }
 

@@ -158,7 +158,7 @@ func (r *schemaReader) readColumn(v value) {
 		required("type", intoParsed(&c.Type, schemas.ParseType, "write a type such as string, int64, decimal(12,2) or list<string>")),
 		optional("nullable", intoBoolean(&nullable)),
 		optional("on_error", intoOneOf(&c.OnError, schemas.OnErrorReject, schemas.OnErrorFail, schemas.OnErrorSetNull)),
-		optional("pii", intoParsed(&c.PII, schemas.ParsePII, "write drop, redact, hmac or truncate(n)")),
+		optional("pii", intoParsed(&c.PII, schemas.ParsePII, "write drop, redact, hmac (a hash with a key) or truncate(n), n characters")),
 		optional("label", func(v value) {
 			label, ok := v.Scalar() // not v.Text, because a label may be empty
 			if !ok {

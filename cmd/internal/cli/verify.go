@@ -86,7 +86,7 @@ func verifyText(r *upkeep.Verification) string {
 		if !o.Sound {
 			state = plain.Plural(len(o.Problems), "problem")
 		}
-		run, rows := "no run has written it", plain.Plural(o.Rows, "row")
+		run, rows := "no run is known to have written it", plain.Plural(o.Rows, "row")
 		if m := o.Manifest; m != nil {
 			run = fmt.Sprintf("%s, last run %s", console.Covered(m), m.RunID)
 			rows = plain.Plural(m.Rows, "row") // not only those of sound parts

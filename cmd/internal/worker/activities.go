@@ -238,7 +238,7 @@ func codeOf(err error) (int, string) {
 		return console.ExitTemporary, "another workflow of this definition is already running, and continues"
 	}
 	if timeout, ok := errors.AsType[*temporal.TimeoutError](err); ok {
-		return console.ExitTemporary, fmt.Sprintf("no worker finished in time: %v", timeout)
+		return console.ExitTemporary, fmt.Sprintf("no worker finished the work in time; check that `formetl-worker run` is running: %v", timeout)
 	}
 	return console.ExitBug, err.Error()
 }
