@@ -190,7 +190,7 @@ func (t *Table) changes(ctx context.Context, q querier, to *target, k known, ful
 		statements = append(statements, "CREATE TABLE "+to.sql()+" ("+strings.Join(defined, ", ")+", PRIMARY KEY ("+to.key("")+"))")
 	} else if _, was := k.lists[to.list]; !was && !to.madeBy(before) && !t.Adopt {
 		return nil, &load.Error{
-			Kind: load.ErrUnusable, Op: "use", Path: t.address + "/" + to.schema + "." + to.table + "/", Hint: "choose another table, or rename or drop this one; to take it over (also if formetl made it and the schema " + t.Control + " was lost), write adopt: true",
+			Kind: load.ErrUnusable, Op: "use", Path: t.address + "/" + to.schema + "." + to.table + "/", Hint: "choose another table, or rename or drop this one; to take it over, also where formetl made it but its own schema " + t.Control + " was lost, write adopt: true",
 			Err: errors.New("the table already exists, and formetl did not create it"),
 		}
 	} else if err := t.takesRows(ctx, q, to, there, key); err != nil {

@@ -215,7 +215,7 @@ func (p *prober) object(ctx context.Context) {
 
 var errUnguarded = &load.Error{
 	Kind: load.ErrUnusable, Op: "use", Path: "the place", Hint: "use a store or version that honours conditional writes",
-	Err: errors.New("it ignores the condition of a write, so two runs could overwrite each other"),
+	Err: errors.New("it ignores conditions of writes (If-Match, If-None-Match), so two runs could overwrite each other"),
 }
 
 // stage tests the upload of a data object up to the step before the object becomes visible, and

@@ -99,7 +99,7 @@ func planText(r *pipelines.PlanReport) string {
 func planRows(p *pipelines.FormPlan) [][]string {
 	windows := plain.Thousands(len(p.Windows))
 	if len(p.Windows) == 0 {
-		windows = "unknown until counted"
+		windows = "unknown"
 	}
 	if p.Undated != nil {
 		windows += ", and one for results without a date"
@@ -127,7 +127,7 @@ func planRows(p *pipelines.FormPlan) [][]string {
 // resultsText says how many results a run would write.
 func resultsText(p *pipelines.FormPlan) string {
 	if p.Results == nil {
-		return "unknown until counted"
+		return "unknown"
 	}
 	text := plain.Thousands(*p.Results)
 	if u := p.Undated; u != nil {
@@ -143,9 +143,9 @@ func requestsText(p *pipelines.FormPlan) string {
 	r := p.Requests
 	if r.Total == nil {
 		if r.Least != nil {
-			return fmt.Sprintf("unknown until counted, but at least %s: one for each window", plain.Thousands(*r.Least))
+			return fmt.Sprintf("unknown, but at least %s: one for each window", plain.Thousands(*r.Least))
 		}
-		return "unknown until counted"
+		return "unknown"
 	}
 	about, results := "about", plain.Thousands(*r.Results)+" for results"
 	if p.Unfinished != nil {
@@ -172,7 +172,7 @@ func plannedChangesText(c *pipelines.PlannedChanges) string {
 func budgetRows(b pipelines.Budget) [][]string {
 	minute, day := "no budget per minute", "no budget per day"
 	if b.PerMinute > 0 {
-		minute = "unknown until counted"
+		minute = "unknown"
 		switch {
 		case b.Minutes != nil && *b.Minutes <= 1:
 			minute = "under a minute"

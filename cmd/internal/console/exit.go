@@ -196,7 +196,7 @@ func hintOf(code int, command string) string {
 	case ExitIO:
 		return "check the disk or the storage that the message names; then " + again
 	case ExitUnavailable:
-		return "check whether the service works; then " + again
+		return "check in a browser whether the service works; then " + again
 	}
 	return "this is a bug in formetl; please report it with the command and this message"
 }

@@ -230,7 +230,7 @@ func TestHint(t *testing.T) {
 		{&definition.Fault{Code: ExitConfig, Cure: "restore it"}, "run", "", "restore it"},
 		{&reconcile.VerifyError{}, "run", "no result is kept", "try again later, or go on without this check (export --no-verify; verify: false in a definition); run `formetl doctor DEFINITION` (`formetl init` writes a definition) and send its table to the people who run the service; it contains no answers"},
 		{&transport.ServiceError{Code: transport.CodeInvalidValue, Status: 400, Asked: "view 77"}, "export", "", "check what was requested, which is the likely cause: view 77"},
-		{&transport.RequestError{Err: service(transport.CodeInvalidValue, 400)}, "export", "", "check whether the service works; then run the same command again"},
+		{&transport.RequestError{Err: service(transport.CodeInvalidValue, 400)}, "export", "", "check in a browser whether the service works; then run the same command again"},
 		{&transport.AnswerError{WebPages: 3}, "run", "", "set base_url (--base-url, FORMETL_BASE_URL) to the service's own address, such as https://fs1.example.com"},
 		{unreadable(transport.FaultGarbled), "run", "", "run the same command again later"},
 		{unreadable(transport.FaultWrong), "run", "", "check that base_url is the service's own address; if it is, send this message to those who run the service, or ask by the other API (--api v1 or --api v2)"},
@@ -239,7 +239,7 @@ func TestHint(t *testing.T) {
 		{&load.Error{Kind: load.ErrUnusable, Err: errors.New("x")}, "run", "", "fix the path that the message names, or choose another; then run the same command again"},
 		{&load.Error{Kind: load.ErrUnusable, Hint: "look", Err: errors.New("x")}, "run", "", "do what the message says; then run the command again"},
 		{&load.Error{Kind: load.ErrFailed, Err: errors.New("x")}, "run", "kept for the next run: 7 results", "check the disk or the storage that the message names; then run the same command again (kept for the next run: 7 results)"},
-		{service(transport.CodeUnexpected, 500), "run", "", "check whether the service works; then run the same command again"},
+		{service(transport.CodeUnexpected, 500), "run", "", "check in a browser whether the service works; then run the same command again"},
 		{&transport.Error{Code: ExitUnavailable, Remedy: "look", Err: &transport.NetworkError{}}, "copy", "", "look"},
 		{failedChecks(service(transport.CodeInvalidKey, 401)), "doctor", "", "do what is written under each failed check; then run the same command again"},
 	} {

@@ -238,7 +238,7 @@ func codeOf(err error) (int, string) {
 		return console.ExitTemporary, "another workflow of this definition is already running, and continues"
 	}
 	if timeout, ok := errors.AsType[*temporal.TimeoutError](err); ok {
-		return console.ExitTemporary, fmt.Sprintf("no worker finished the work in time; check that `formetl-worker run` is running: %v", timeout)
+		return console.ExitTemporary, fmt.Sprintf("the work was not finished in time: no worker runs (formetl-worker run), or it needed longer: %v", timeout)
 	}
 	return console.ExitBug, err.Error()
 }
