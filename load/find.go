@@ -211,10 +211,11 @@ func ofScope(name, scope string) bool {
 	return strayKind(name) == UnlistedPart
 }
 
-// strayKind tells what an object of a dataset is if nothing needs it, by a name that PartName,
-// IDsName or RejectsName returns. It is "" for any other name: nobody else's file is touched.
+// strayKind tells what an object of a dataset is if nothing needs it, by a name that IDsName or
+// RejectsName returns, or that begins like a part's. It is "" for any other name: nobody else's file
+// is touched.
 func strayKind(name string) LeftoverKind {
-	if _, err := ParsePartName(name); err == nil {
+	if likePart.MatchString(name) {
 		return UnlistedPart
 	}
 	folder, file, _ := strings.Cut(name, "/")

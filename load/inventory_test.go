@@ -16,7 +16,7 @@ func TestTakeInventory(t *testing.T) {
 	d := newShop(t).d
 	whole, gone, short := part(1, 1, 0, "a"), part(2, 1, 0, "b"), part(3, 2, 0, "c")
 	odd := load.Part{Path: "by-hand.csv", Bytes: 7} // no name of ours, so no listing tells of it
-	unlisted := []string{part(3, 1, 0, "c").Path, "part-min-max-000001-0000.csv", "part-undated-000003-0000.parquet"}
+	unlisted := []string{part(3, 1, 0, "c").Path, "part-min-max-000001-0000.csv", "part-undated-000003-0000 (copy).parquet"}
 	for name, data := range map[string]string{
 		whole.Path: "x", short.Path: "", unlisted[0]: "old", unlisted[1]: "1", unlisted[2]: "22",
 		"dt=2026-01-01/notes.txt": "x", "part-of-a-book.csv": "x", "dt=2026-01-01.csv": "x", "_ids/x.ids": "x", ".formetl/lease": "x", "sub/" + whole.Path: "x",

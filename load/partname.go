@@ -83,6 +83,10 @@ func bound(t time.Time, none string) string {
 // extension.
 var partShape = regexp.MustCompile(`^(?:dt=([^/]+)/)?part-(?:undated|(min|\d{8}T\d{6})-(max|\d{8}T\d{6}))-(\d+)-(\d+)(\.[a-z0-9.]+)$`)
 
+// likePart matches the names of parts and of copies beside them, such as part-…-0000 (copy).csv, which
+// a reader's glob would take for parts.
+var likePart = regexp.MustCompile(`^(dt=[^/]+/)?part-(undated|(min|\d{8}T\d{6})-(max|\d{8}T\d{6}))-\d+-\d+[^/]*$`)
+
 // ParsePartName reads a name that PartName returned and refuses every other
 // name. It returns wall-clock times with the location UTC.
 func ParsePartName(name string) (PartKey, error) {
