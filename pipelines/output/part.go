@@ -3,6 +3,7 @@ package output
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -117,7 +118,7 @@ func (p *place) prepare(ctx context.Context, part *outputPart, columns []schemas
 		})
 	}
 	defer func() {
-		if err != nil && p.out.Dataset() {
+		if err != nil && p.out.Dataset() && !strings.Contains(err.Error(), name) {
 			err = fmt.Errorf("%s: %w", name, err)
 		}
 	}()
