@@ -65,8 +65,8 @@ func (m *Manifest) problem() string {
 }
 
 func (p *Part) problem() string {
-	if err := CheckObjectName(p.Path); err != nil {
-		return "has a bad path: " + err.Error()
+	if CheckObjectName(p.Path) != nil {
+		return "has a name that no part has"
 	}
 	switch {
 	case p.Rows < 0 || p.Rejected < 0 || p.Bytes < 0:

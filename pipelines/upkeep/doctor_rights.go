@@ -214,7 +214,7 @@ func (p *prober) object(ctx context.Context) {
 }
 
 var errUnguarded = &load.Error{
-	Kind: load.ErrUnusable, Op: "use", Path: "the place", Hint: "use a store or version that honours conditional writes",
+	Kind: load.ErrUnusable, Op: "use", Path: "the place", Hint: "use another store, or a version of this one that honours If-Match and If-None-Match; ask the people who run it",
 	Err: errors.New("it ignores conditions of writes (If-Match, If-None-Match), so two runs could overwrite each other"),
 }
 
