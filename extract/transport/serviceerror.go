@@ -72,7 +72,7 @@ var codes = map[int]struct {
 	CodeInvalidURL:   {"invalid or incomplete API URL", 78, ClassFinal, ""},
 	CodeInvalidValue: {"invalid URL parameter value", 0, ClassFinal, ""},
 	CodeBusy:         {"system too busy", 0, ClassBusy, ""},
-	CodeInvalidKey:   {"invalid API key", 77, ClassFinal, "copy the API key from the form's API page again"},
+	CodeInvalidKey:   {"invalid API key", 77, ClassFinal, "copy the API key from the form's API page again; for API v2 it is the account's token"},
 	CodeInvalidUser:  {"invalid user", 66, ClassFinal, "check the account: it is the first part of the address of a form"},
 	CodeInvalidForm:  {"invalid form", 66, ClassFinal, "check the form's name; `%s` lists the forms of the account"},
 	CodeInvalidID:    {"invalid result ID", 0, ClassFinal, ""},

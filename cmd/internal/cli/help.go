@@ -45,8 +45,9 @@ func helpCommand(p *process) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				// A link is printed as its text, which names the topic it leads to.
-				text = regexp.MustCompile(`\[([^\]\n]+)\]\([^)\n]+\)`).ReplaceAll(text, []byte("$1"))
+				// The text of a link to a topic names the topic. Other links lead to files.
+				text = regexp.MustCompile(`\[([^\]\n]+)\]\([^)\n]+\.md(#[^)\n]*)?\)`).ReplaceAll(text, []byte("$1"))
+				text = regexp.MustCompile(`\[([^\]\n]+)\]\(([^)\n]+)\)`).ReplaceAll(text, []byte("$1 ($2)"))
 				return showPage(cmd.Context(), p, string(text))
 			}
 			if is, rest, err := root.Find(args); err == nil && is != root && len(rest) == 0 {

@@ -452,8 +452,8 @@ func (s *initSession) parse(o definition.LoadOptions) (*definition.Definition, e
 }
 
 // asFlags replaces keys in what is wrong with an answer by flags.
-var asFlags = strings.NewReplacer("set allow_http: true", "start init with --allow-http", "api_key: ", "--api-key-reference ", "mode: ", "--mode ",
-	"names: ", "--names ", "dsn: ", "--dsn ", "add format:", "add --format", "be in a definition", "be given", "load[0].path", "another --path")
+var asFlags = strings.NewReplacer("set allow_http: true", "start init with --allow-http", "api_key: ${env:NAME}", "--api-key-reference '${env:NAME}'", "api_key: ${file:PATH}", "--api-key-reference '${file:PATH}'", "mode: ", "--mode ",
+	"names: ", "--names ", "dsn: ", "--dsn ", "add format:", "start init with --format", "be in a definition", "be given", "load[0].path", "another --path")
 
 // flag returns the flag that gives what stands under a key of the definition; of several paths the
 // path too.
@@ -465,6 +465,9 @@ func (s *initSession) flag(key string) string {
 	name, _, _ := strings.Cut(key[strings.LastIndex(key, ".")+1:], "[")
 	if name == "api_key" && s.keyFile != "" {
 		return "--api-key-file"
+	}
+	if name == "api_key" && a.key == "" {
+		return "the API key"
 	}
 	others := map[string]string{"api_key": "api-key-reference", "name": "output", "forms": "form"}
 	return "--" + cmp.Or(others[name], strings.ReplaceAll(name, "_", "-"))

@@ -261,7 +261,7 @@ func TestInitRefusesFlags(t *testing.T) {
 		{"--format parquet --path a.csv", "--format", "the path ends with .csv"},
 		{"--format xlsx --path a/", "--format", "for single files only"},
 		{"--path ~/a.csv", "--path ~/a.csv", "works only in a shell"},
-		{"--path a", "--path a", "or add --format"},
+		{"--path a", "--path a", "or start init with --format"},
 		{"--path {from}.csv", "--path {from}.csv", "did you mean {form}?"},
 		{"--path a.csv --path a.csv", "--path a.csv", "another --path would overwrite each other"},
 		{"--path a.csv --form x --form y", "--path a.csv", "put {form} into the path"},

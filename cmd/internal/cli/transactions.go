@@ -145,7 +145,7 @@ func formsCommand(p *process) *cobra.Command {
 }
 
 func formRows(forms ...extract.Form) [][]string {
-	return console.Rows([][]string{{"FORM", "NAME", "ID", "DESCRIPTION"}}, forms, func(f extract.Form) []string {
+	return console.Rows([][]string{{"FORM", "TITLE", "ID", "DESCRIPTION"}}, forms, func(f extract.Form) []string {
 		return []string{f.Directory, f.Name, f.ID, f.Description}
 	})
 }

@@ -72,7 +72,11 @@ var (
 func OptionalDefinition(cmd *cobra.Command, args []string) error {
 	if len(args) == 1 && filepath.Ext(args[0]) == "" {
 		if _, err := os.Stat(args[0]); err != nil {
-			return Usagef("%s takes a definition, such as feedback.yaml, and there is no file %q; for a form add --form NAME, and put a value with a blank into quotes", cmd.CommandPath(), args[0])
+			form := ""
+			if cmd.Flag("form") != nil {
+				form = "; for a form add --form NAME, and put a value with a blank into quotes"
+			}
+			return Usagef("%s takes a definition, such as feedback.yaml, and there is no file %q%s", cmd.CommandPath(), args[0], form)
 		}
 	}
 	return Arguments(0, 1, "at most one definition, such as feedback.yaml")(cmd, args)

@@ -204,7 +204,7 @@ func TestHint(t *testing.T) {
 		command, kept string
 		want          string
 	}{
-		{service(transport.CodeInvalidKey, 401), "run", "", "copy the API key from the form's API page again"},
+		{service(transport.CodeInvalidKey, 401), "run", "", "copy the API key from the form's API page again; for API v2 it is the account's token"},
 		{service(transport.CodeInvalidUser, 404), "run", "", "check the account: it is the first part of the address of a form"},
 		{service(transport.CodeInvalidForm, 404), "run", "", "check the form's name; `formetl forms` lists the forms of the account"},
 		{service(transport.CodeBusy, 503), "run", "", "run the same command again later"},

@@ -247,13 +247,17 @@ func remarks(f *pipelines.FormReport, api string, machinesZone bool) []string {
 	if machinesZone {
 		zone += ", this machine's zone"
 	}
-	return append(parts, inclusive(f.Range), "times in "+zone, plain.Plural(f.Requests.All(), "request")+" by API "+api)
+	span := inclusive(f.Range)
+	if f.ResultChanges != nil && !f.Range.From.IsZero() {
+		span = "new ones " + span
+	}
+	return append(parts, span, "times in "+zone, plain.Plural(f.Requests.All(), "request")+" by API "+api)
 }
 
 // inclusive returns a range in words that name its first and its last moment. Whole days are named
 // without the time of the day.
 func inclusive(r load.Range) string {
-	from, to := r.From.Time, r.To.Add(-time.Second)
+	from, to := r.From.Time, extract.Later(r.From.Time, r.To.Add(-time.Second))
 	layout := extract.WireTime
 	if extract.UnitDay.Start(from).Equal(from) && extract.UnitDay.Start(r.To.Time).Equal(r.To.Time) {
 		layout = time.DateOnly
