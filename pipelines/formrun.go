@@ -51,7 +51,11 @@ func runForm(ctx context.Context, def *definition.Definition, o Options, client 
 // again returns a new formRun with which the run of the form begins again. The requests of
 // both are counted together. what and why are for the log.
 func (f *formRun) again(ctx context.Context, what string, why error) *formRun {
-	f.reader.Log.LogAttrs(ctx, slog.LevelWarn, what, slog.String("reason", why.Error()))
+	level := slog.LevelWarn
+	if f.reader.Def.File == "" { // an export's last lines tell what it is not sure of
+		level = slog.LevelInfo
+	}
+	f.reader.Log.LogAttrs(ctx, level, what, slog.String("reason", why.Error()))
 	again := newFormRun(f.reader.Def, f.o, f.reader.Client, f.reader.Name)
 	again.report.StartedAt, again.reader.Began = f.report.StartedAt, f.report.StartedAt
 	again.noFeed, again.reader.Countless, again.beyond = f.noFeed, f.reader.Countless, f.beyond

@@ -117,7 +117,7 @@ func MakePlan(ctx context.Context, def *definition.Definition, o Options, offlin
 		}
 		report.Forms = append(report.Forms, p)
 		if def.Files != nil {
-			p.Warnings = append(p.Warnings, "each uploaded file that is not stored yet takes one more request")
+			p.Warnings = append(p.Warnings, "each uploaded file that is not stored yet takes one more request, which these figures leave out")
 		}
 		err := p.make(ctx, def, o, client)
 		if err != nil {

@@ -39,8 +39,8 @@ func (f *formRun) summarise(snapshot *reconcile.Snapshot) {
 	for _, column := range slices.Sorted(maps.Keys(s.Joined)) {
 		f.drift(fmt.Sprintf("column %s is a string, and %s had several values: they were joined by |", column, plain.Plural(s.Joined[column], "result")))
 	}
-	if columns := slices.Sorted(maps.Keys(s.Shifted)); len(columns) > 0 {
-		f.drift(fmt.Sprintf("times in %s lay in an hour that %s skips when clocks change, and moved forward", strings.Join(columns, ", "), f.reader.Def.Source.Zone))
+	if columns := slices.Sorted(maps.Keys(s.Shifted)); len(columns) > 0 && f.job.Def.Outputs[0].Select == nil {
+		f.drift(fmt.Sprintf("some times in %s lay in an hour that %s skips when clocks change, and were moved forward", strings.Join(columns, ", "), f.reader.Def.Source.Zone))
 	}
 	for _, note := range unreadNotes(s) {
 		f.drift(note)

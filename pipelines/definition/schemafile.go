@@ -102,7 +102,7 @@ func (r *schemaReader) report(problems []schemas.Problem) {
 		if !given {
 			place = at(p).value
 		}
-		place.FailWith(errors.New(p.Text), "change the value, or leave the column out")
+		place.FailWith(errors.New(p.Text), "change this value, or leave this key or the column out")
 	}
 }
 

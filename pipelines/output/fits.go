@@ -136,7 +136,7 @@ func (p *place) checkColumns(kept, columns []schemas.Column) error {
 		other, taken := byName[strings.ToLower(k.Name)]
 		switch what := "column " + k.Name; {
 		case same && is.Name != k.Name:
-			return p.changed(what, "named "+k.Name, "named "+is.Name, partsBreak)
+			return p.changed("the column from "+k.From.String(), k.Name, is.Name, partsBreak)
 		case same && !is.Type.Equal(k.Type):
 			return p.changed(what, k.Type.String(), is.Type.String(), partsBreak)
 		case taken && other.From != k.From:

@@ -23,7 +23,7 @@ func (s *Set) Datasets() (datasets []reconcile.Dataset) {
 
 // asFound returns the dataset as earlier runs left it.
 func (o *dataset) asFound() reconcile.Dataset {
-	found := reconcile.Dataset{Manifest: o.manifest, Child: o.out.Exploded()}
+	found := reconcile.Dataset{Path: o.Path, Manifest: o.manifest, Child: o.out.Exploded()}
 	for _, p := range o.inventory.Damaged {
 		found.Damaged = append(found.Damaged, p.Part)
 	}

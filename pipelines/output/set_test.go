@@ -311,7 +311,7 @@ func TestDatasetThatTheDefinitionNoLongerFits(t *testing.T) {
 		"inferred since":       {same, func(d *definition.Definition) { d.Schema = nil }, "naming of columns of the dataset was declared and is id"},
 		"naming":               {func(d *definition.Definition) { d.Schema = nil }, func(d *definition.Definition) { d.Schema, d.Names = nil, schemas.ByLabel }, "naming of columns of the dataset was id and is label"},
 		"type":                 {same, declare("answer int64 item:1"), "column answer was string and is int64 now"},
-		"name":                 {same, declare("reply string item:1"), "column answer was named answer and is named reply"},
+		"name":                 {same, declare("reply string item:1"), "the column from item:1 was answer and is reply"},
 		"the name of another":  {same, declare("Answer string item:3"), "column answer was from item:1 and is from item:3"},
 		"a column less":        {same, declare("colours list<string> item:2"), ""},
 		"a rule":               {same, column(1, func(c *schemas.Column) { c.PII = schemas.PII{Kind: schemas.PIIRedact} }), "column answer was unprotected and is pii: redact"},

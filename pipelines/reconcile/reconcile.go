@@ -32,6 +32,7 @@ type Parts interface {
 
 // Dataset is a dataset as earlier runs left it.
 type Dataset struct {
+	Path     string         // as people know the output
 	Manifest *load.Manifest // nil if no run committed it
 	Damaged  []load.Part    // parts whose objects are missing or have another size
 	Child    bool           // the dataset holds elements of a list, and so not each result once

@@ -31,7 +31,7 @@ does not do something that a run needs, doctor ends with 65. With few results in
 form, most of these tests cannot tell.
 
 It also sends Get Forms, and one count for each of up to three forms that are not
-listed. All requests count against the budget. At each output it writes small objects
+listed. All requests count against the budget. At the first form's outputs it writes small objects
 below .formetl/ and removes them again.
 
 It ends with 0 if no check failed, even if there are warnings. Otherwise it ends with
