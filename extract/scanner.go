@@ -55,7 +55,7 @@ func (s *Scanner) Truncated() error {
 
 // TooMany returns the error for an answer that holds more of something than the bound most.
 func (s *Scanner) TooMany(offset int, what string, most int) error {
-	return s.Problem(transport.FaultBeyond, offset, fmt.Sprintf("it has more %s than formetl reads of one answer, which is %d", what, most))
+	return s.Problem(transport.FaultBeyond, offset, fmt.Sprintf("it has more than %d %s, which is more than formetl reads of one answer", most, what))
 }
 
 // Deeper returns an error if an answer with open elements or values may not nest deeper at offset.

@@ -66,7 +66,7 @@ func (m *Manifest) problem() string {
 
 func (p *Part) problem() string {
 	if CheckObjectName(p.Path) != nil {
-		return "has a name that no part has"
+		return "is not named like a part"
 	}
 	switch {
 	case p.Rows < 0 || p.Rejected < 0 || p.Bytes < 0:

@@ -34,7 +34,7 @@ func TestBounds(t *testing.T) {
 		want       string // of the error, "" for none
 	}{
 		{"results at the bound", results(10_000), ""},
-		{"results beyond", results(10_001), "it has more results than formetl reads of one answer, which is 10000"},
+		{"results beyond", results(10_001), "it has more than 10000 results"},
 		{"depth at the bound", deep(64), ""},
 		{"depth beyond", deep(65), "nested too deeply"},
 	} {

@@ -30,7 +30,7 @@ func TestTreeErrors(t *testing.T) {
 		name, body, want string
 	}{
 		{"glued", "<fs_response status='success'/>x", "text after the root element"},
-		{"too many elements", inResponse(strings.Repeat("<a/>", maxNodes)), "more elements than formetl reads"},
+		{"too many elements", inResponse(strings.Repeat("<a/>", maxNodes)), "elements, which is more than formetl reads"},
 		{"truncated error", "<fs_response status='error'><error code='3'>", "truncated"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
