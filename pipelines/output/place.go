@@ -179,7 +179,11 @@ func Replaceable(def *definition.Definition, err error) error {
 	if _, damaged := errors.AsType[*load.ManifestError](err); !damaged {
 		return err
 	}
-	return &definition.Fault{Text: err.Error(), Cure: "if it is formetl's, replace the output with `" + def.Command("run", "--full") + "`; otherwise choose another path", Err: err}
+	replace := "`" + def.Command("run", "--full") + "`"
+	if def.File == "" {
+		replace = "--fresh"
+	}
+	return &definition.Fault{Text: err.Error(), Cure: "if it is formetl's, replace the output with " + replace + "; otherwise choose another path", Err: err}
 }
 
 // record records the commit of the staged objects.
