@@ -79,13 +79,15 @@ func bound(t time.Time, none string) string {
 	return t.Format(partLayout)
 }
 
-// partShape divides a part's name into dt, from, to, generation, number and
-// extension.
-var partShape = regexp.MustCompile(`^(?:dt=([^/]+)/)?part-(?:undated|(min|\d{8}T\d{6})-(max|\d{8}T\d{6}))-(\d+)-(\d+)(\.[a-z0-9.]+)$`)
+// partStart is a part's name without its extension: dt, from, to, generation and number.
+const partStart = `^(?:dt=([^/]+)/)?part-(?:undated|(min|\d{8}T\d{6})-(max|\d{8}T\d{6}))-(\d+)-(\d+)`
+
+// partShape divides a part's name into the fields of partStart and the extension.
+var partShape = regexp.MustCompile(partStart + `(\.[a-z0-9.]+)$`)
 
 // likePart matches the names of parts and of copies beside them, such as part-…-0000 (copy).csv, which
 // a reader's glob would take for parts.
-var likePart = regexp.MustCompile(`^(dt=[^/]+/)?part-(undated|(min|\d{8}T\d{6})-(max|\d{8}T\d{6}))-\d+-\d+[^/]*$`)
+var likePart = regexp.MustCompile(partStart + `[^/]*$`)
 
 // ParsePartName reads a name that PartName returned and refuses every other
 // name. It returns wall-clock times with the location UTC.

@@ -103,7 +103,12 @@ type BudgetError struct {
 
 // ComeBack returns Until as text, rounded up to a full second, with its zone.
 func (e *BudgetError) ComeBack() string {
-	return e.Until.Add(time.Second - time.Nanosecond).Truncate(time.Second).Format(time.RFC3339)
+	return RoundUp(e.Until).Format(time.RFC3339)
+}
+
+// RoundUp returns the first full second that is not before t, so that nobody comes back too early.
+func RoundUp(t time.Time) time.Time {
+	return t.Add(time.Second - time.Nanosecond).Truncate(time.Second)
 }
 
 // Error says which budget is used up and when the next request may be sent.

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/formetl/formetl/cmd/internal/console"
+	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/definition"
@@ -358,7 +359,7 @@ func bookedRows(r *upkeep.StateReport) [][]string {
 	}
 	next := "now"
 	if b.Next.After(r.Now) {
-		next = "at " + console.Since(r.Now, b.Next.Add(time.Second-time.Nanosecond).Truncate(time.Second)) // as transport.BudgetError rounds
+		next = "at " + console.Since(r.Now, transport.RoundUp(b.Next))
 	}
 	if len(rows) > 0 {
 		rows = append(rows, []string{"next", "the next request can be sent " + next})

@@ -161,8 +161,7 @@ func LogSummary(ctx context.Context, log *slog.Logger, r *pipelines.Report, err 
 		attrs = append(attrs, slog.String("watermark", t.Watermark.String()))
 	}
 	if used, ok := errors.AsType[*transport.BudgetError](err); ok && ExitCode(err) == ExitTemporary {
-		until := used.Until.Add(time.Second - 1).UTC().Truncate(time.Second) // rounded up
-		attrs = append(attrs, slog.String("come_back_at", until.Format(time.RFC3339)))
+		attrs = append(attrs, slog.String("come_back_at", transport.RoundUp(used.Until).UTC().Format(time.RFC3339)))
 	}
 	log.LogAttrs(ctx, slog.LevelInfo, "run finished", attrs...)
 }
