@@ -91,37 +91,42 @@ func (l *driftingForm) checkOrder(before []string) []string {
 	return names
 }
 
-// TestUnknownFieldsAcrossRuns: ignored ones never get a column, also once
-// there is a dataset, and are told once, by a later run than the first; with fail the run ends, names what to write, and leaves
-// what is there.
+// TestUnknownFieldsAcrossRuns: ignored ones never get a column, also once there is a dataset, and
+// are told once, by a later run than the first; with fail the run ends, names what to write, and
+// leaves what is there. A column whose item the form never had is told once. One that the schema
+// no longer lists ends the run.
 func TestUnknownFieldsAcrossRuns(t *testing.T) {
 	l := &driftingForm{w: newWorld(t)}
 	def := l.w.days()
 	def.Schema = declared(t, schemas.UnknownIgnore, "", "string")
 	def.Schema.Columns = append(def.Schema.Columns,
 		schemas.Column{Name: "state", From: schemas.Source{Kind: schemas.FromMeta, ID: "result_status"}, Type: schemas.Type{Kind: schemas.String}},
-		schemas.Column{Name: "at", From: schemas.Source{Kind: schemas.FromMeta, ID: "date_finish"}, Type: schemas.Type{Kind: schemas.Timestamp}})
+		schemas.Column{Name: "at", From: schemas.Source{Kind: schemas.FromMeta, ID: "date_finish"}, Type: schemas.Type{Kind: schemas.Timestamp}},
+		schemas.Column{Name: "mistyped", From: schemas.Source{Kind: schemas.FromItem, ID: "77"}, Type: schemas.Type{Kind: schemas.String}})
 	all := def.Schema.Columns
 	for _, c := range []struct {
 		late, want string
-		columns    int
-	}{{"8 text Early", "", 4}, {"9 text Late", "added item:9  [] [] Late x2", 4}, {"9 text Late", "", 4}, {"9 text Late", "", 3}} {
-		def.Schema.Columns = all[:c.columns]
+	}{{"8 text Early", "removed item:77 mistyped [string] [] breaks"}, {"9 text Late", "added item:9  [] [] Late x2"}, {"9 text Late", ""}} {
 		l.next([]string{"1 text A", c.late})
 		if got := pipelinestest.ChangeLines(l.run(def, options()).Changes); got != c.want {
 			t.Errorf("got %q, want %q", got, c.want)
 		}
 	}
 	m := readManifest(t, filepath.Join(l.w.path("days"), load.ManifestName))
-	if len(m.Schema) != 4 {
+	if len(m.Schema) != 5 {
 		t.Errorf("columns %+v", m.Schema)
 	}
 	before := tree(t, l.w.dir)
-	def.Schema.Unknown, def.Schema.Columns = schemas.UnknownFail, all
 	l.next([]string{"1 text A", "9 text Late"})
 	o := options()
 	o.Now = zoned(t, l.w, "2026-01-05 23:00:00")
+	def.Schema.Columns = slices.Delete(slices.Clone(all), 3, 4)
 	_, err := pipelines.Run(t.Context(), def, o)
+	if fault, ok := errors.AsType[*definition.Fault](err); !ok || fault.Code != 78 || !strings.Contains(err.Error(), "column at was from meta:date_finish and is left out now") {
+		t.Errorf("without a column: error %v", err)
+	}
+	def.Schema.Unknown, def.Schema.Columns = schemas.UnknownFail, all
+	_, err = pipelines.Run(t.Context(), def, o)
 	var unknown *transform.UnknownFieldError
 	if !errors.As(err, &unknown) || !strings.Contains(err.Error(), `add the column {name: "item_9", from: "item:9", type: string}, or set unknown: add or unknown: ignore`) {
 		t.Errorf("error %v", err)

@@ -110,20 +110,6 @@ func (p *place) ordered(columns []schemas.Column) []schemas.Column {
 	return columns
 }
 
-// withOlder returns columns together with those that only the earlier manifest (before) has,
-// in that manifest's order, with new columns last.
-func withOlder(columns, before []load.Column) []load.Column {
-	all, places := slices.Clone(before), placesOf(before)
-	for _, c := range columns {
-		if i, ok := places[c.From]; ok {
-			all[i] = c
-		} else {
-			all = append(all, c)
-		}
-	}
-	return all
-}
-
 // placesOf returns the index of each column of a manifest, by the column's source.
 func placesOf(columns []load.Column) map[string]int {
 	places := make(map[string]int, len(columns))

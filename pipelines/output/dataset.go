@@ -48,7 +48,8 @@ func (o *dataset) fits() ([]schemas.Column, error) {
 	if err := o.belongs(); err != nil {
 		return nil, err
 	}
-	return o.earlierColumns()
+	columns, err := o.earlierColumns()
+	return columns, cmp.Or(err, o.keepsColumns(columns))
 }
 
 // belongs returns an error if the dataset is not the one that the definition describes,
@@ -171,8 +172,8 @@ func (o *dataset) deadLetters(parts []*outputPart) (letters []load.PartObject, e
 	return letters, nil
 }
 
-// wholeManifest returns the manifest of the new and the kept parts, with the
-// columns of both.
+// wholeManifest returns the manifest of the new and the kept parts. This run has every column
+// of the kept ones; see keepsColumns.
 func (o *dataset) wholeManifest(columns []schemas.Column, kept, fresh []load.Part) load.Manifest {
 	m := o.newManifest(columns, o.snapshot.Windows, false)
 	m.Parts = slices.Concat(kept, fresh)
@@ -182,9 +183,6 @@ func (o *dataset) wholeManifest(columns []schemas.Column, kept, fresh []load.Par
 	m.Watermark = o.snapshot.Interval.Watermark(o.job.Def.Extract, o.watermarkBefore())
 	for _, p := range m.Parts {
 		m.Rows += p.Rows
-	}
-	if len(kept) > 0 && !o.out.Exploded() { // a child's columns are always the same
-		m.Schema = withOlder(m.Schema, o.manifest.Schema)
 	}
 	return m
 }

@@ -146,6 +146,21 @@ func (p *place) checkColumns(kept, columns []schemas.Column) error {
 	return nil
 }
 
+// keepsColumns returns an error if this run would not write a column that the dataset has.
+func (p *place) keepsColumns(kept []schemas.Column) error {
+	columns := kept
+	if s := p.job.Def.Schema; s != nil && s.Unknown != "" && s.Unknown != schemas.UnknownAdd {
+		columns = s.Columns
+	}
+	columns = p.job.selected(columns, p.out.Select)
+	for _, k := range kept {
+		if !hasSource(columns, k.From) {
+			return p.changed("column "+k.Name, "from "+k.From.String(), "left out", "; parts that are read again would lose its values")
+		}
+	}
+	return nil
+}
+
 // changed returns the fault of a definition that describes a committed dataset, or one of its
 // columns, in another way than before. why says what harm that would do, with "; " before it; it
 // may be "".

@@ -16,13 +16,13 @@ type FormSeen struct {
 	Stats   transform.Stats   // statistics of all results that the run read
 }
 
-// gone returns a function that tells whether an item is gone from the form. It is gone if
-// the service's headings list items but not this one, though it had a label. An item
-// that never had a label may still be on the form.
+// gone returns a function that tells whether the form lacks an item. It does if the service's
+// headings list items but not this one, and either it had a label or its column is new and no
+// result has the item. Another item that never had a label may still be on the form.
 //
 // A heading does not say whether it is about an item. It is about one if a column or a
 // result has an item with the heading's id.
-func (f FormSeen) gone() func(from schemas.Source, label string) bool {
+func (f FormSeen) gone() func(from schemas.Source, label string, isNew bool) bool {
 	listed := func(from schemas.Source) bool {
 		_, listed := f.Labels[from.ID]
 		return listed && from.Item().Kind == schemas.FromItem
@@ -34,8 +34,9 @@ func (f FormSeen) gone() func(from schemas.Source, label string) bool {
 	for from := range f.Stats.Ignored {
 		items = items || listed(from)
 	}
-	return func(from schemas.Source, label string) bool {
-		return from.Item().Kind == schemas.FromItem && items && label != "" && !listed(from)
+	return func(from schemas.Source, label string, isNew bool) bool {
+		_, seen := f.Stats.Seen[from]
+		return from.Item().Kind == schemas.FromItem && items && !listed(from) && (label != "" || isNew && !seen && f.Stats.Rows > 0)
 	}
 }
 
@@ -67,7 +68,7 @@ func hasSource(columns []schemas.Column, from schemas.Source) bool {
 
 // column lists what changed on the form of a field that has the column c. was is the column in
 // the manifest before, nil where that had none. added tells that this run added the column.
-func (f FormSeen) column(c schemas.Column, was *load.Column, added bool, gone func(schemas.Source, string) bool) []schemas.Change {
+func (f FormSeen) column(c schemas.Column, was *load.Column, added bool, gone func(schemas.Source, string, bool) bool) []schemas.Change {
 	var changes []schemas.Change
 	note := func(x schemas.Change) {
 		x.From, x.Column = c.From.String(), c.Name
@@ -87,7 +88,7 @@ func (f FormSeen) column(c schemas.Column, was *load.Column, added bool, gone fu
 		}
 		note(x)
 	case was != nil && was.Gone:
-	case gone(c.From, label):
+	case gone(c.From, label, was == nil):
 		note(schemas.Change{Kind: schemas.ColumnRemoved, Was: c.Type.String(), Label: label, Breaking: true})
 	}
 	if now != "" && label != "" && now != label {
@@ -105,11 +106,11 @@ func (f FormSeen) column(c schemas.Column, was *load.Column, added bool, gone fu
 
 // dropped lists the columns of the manifest before whose items are gone from the form and
 // which this run, having inferred its columns anew, does not have either.
-func (f FormSeen) dropped(before *load.Manifest, gone func(schemas.Source, string) bool) []schemas.Change {
+func (f FormSeen) dropped(before *load.Manifest, gone func(schemas.Source, string, bool) bool) []schemas.Change {
 	var changes []schemas.Change
 	for _, was := range before.Schema {
 		from, err := schemas.ParseSource(was.From)
-		if err != nil || was.Gone || !gone(from, was.Label) || hasSource(f.Columns, from) {
+		if err != nil || was.Gone || !gone(from, was.Label, false) || hasSource(f.Columns, from) {
 			continue
 		}
 		changes = append(changes, schemas.Change{
@@ -167,7 +168,7 @@ func (f FormSeen) describe(list []load.Column, before *load.Manifest) {
 		}
 		d.ItemType, d.Index = cmp.Or(seen.ItemType, d.ItemType), cmp.Or(seen.Index, d.Index)
 		label, listed := c.From.Label(f.Labels)
-		d.Gone = !listed && (d.Gone || gone(c.From, d.Label))
+		d.Gone = !listed && (d.Gone || gone(c.From, d.Label, known[d.From] == nil))
 		d.Label = cmp.Or(label, d.Label)
 	}
 }
