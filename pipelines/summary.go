@@ -52,6 +52,11 @@ func (f *formRun) summarise(snapshot *reconcile.Snapshot) {
 		}
 	}
 	r.Changes = formChanges(f, reconcile.Columns(snapshot.Schema, snapshot.Labels, snapshot.Windows), snapshot.Labels, s)
+	for _, c := range r.Changes {
+		if c.Kind == schemas.ColumnRemoved && f.job.Def.File == "" { // an export tells no changes
+			f.drift(fmt.Sprintf("column %s stays empty, because the form has no %s", c.Column, c.From))
+		}
+	}
 }
 
 // unreadNotes returns texts about values of inferred columns that became null because they

@@ -41,7 +41,7 @@ func (f FormSeen) gone() func(from schemas.Source, label string, isNew bool) boo
 }
 
 // Changes lists what changed on the form since the run that wrote the manifest
-// before, which is nil where there was no such run. whole tells that the new manifest will
+// before, which is nil where there was no such run: in a first run no field is new. whole tells that the new manifest will
 // not keep columns that this run does not have.
 //
 // newManifest puts the changes that are reported here into the next manifest, so that the next
@@ -50,11 +50,7 @@ func (f FormSeen) Changes(before *load.Manifest, whole bool) []schemas.Change {
 	gone, known, changes := f.gone(), bySource(before), make([]schemas.Change, 0, len(f.Columns))
 	for _, c := range f.Columns {
 		was := known[c.From.String()]
-		added := hasSource(f.Stats.Added, c.From) // in a first run the columns that the sample showed are not new
-		if before != nil {
-			added = was == nil && c.Inferred
-		}
-		changes = append(changes, f.column(c, was, added, gone)...)
+		changes = append(changes, f.column(c, was, before != nil && was == nil && c.Inferred, gone)...)
 	}
 	if before != nil && whole {
 		changes = append(changes, f.dropped(before, gone)...)
@@ -98,7 +94,7 @@ func (f FormSeen) column(c schemas.Column, was *load.Column, added bool, gone fu
 	if was != nil && was.ItemType != "" && is != "" && is != was.ItemType {
 		note(schemas.Change{Kind: schemas.ColumnRetyped, Key: "item_type", Was: was.ItemType, Is: is})
 	}
-	if joined > 0 && !added && (was == nil || !was.Joined) {
+	if joined > 0 && was != nil && !was.Joined {
 		note(schemas.Change{Kind: schemas.ColumnRetyped, Key: "type", Was: c.Type.String(), Is: schemas.ListOf(c.Type).String(), Count: joined})
 	}
 	return changes
