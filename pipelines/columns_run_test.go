@@ -2,6 +2,7 @@ package pipelines_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/formetl/formetl/extract"
@@ -81,5 +82,17 @@ func TestMaxColumns(t *testing.T) {
 			}
 			w.checkTidy()
 		})
+	}
+}
+
+// TestLateColumnHasOneName in all pieces of a window, though only the first page has labels.
+func TestLateColumnHasOneName(t *testing.T) {
+	w := newWorld(t, formservice.Generate(formservice.GenerateOptions{Seed: 5, Results: 3000}))
+	def := w.definition(definition.Output{Path: "form1.csv", Format: "csv"})
+	def.Names, def.Schema = schemas.ByLabel, declared(t, schemas.UnknownAdd, "", "string")
+	def.Source.Requests.Concurrency = 1
+	told := strings.Join(w.runBy(def, options()).Forms[0].Drift, "\n")
+	if strings.Contains(told, "column item_") || !strings.Contains(told, "column colours_75") {
+		t.Error(told)
 	}
 }

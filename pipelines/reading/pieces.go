@@ -58,6 +58,7 @@ type pieces struct {
 	st     *stretch
 	others *shared
 
+	headings []page.Heading // labels in the first page of the stretch
 	// The piece that is being read.
 	flattener *transform.Flattener
 	rows      *checkpoint.Writer
@@ -92,7 +93,7 @@ func (p *pieces) begin() (err error) {
 		p.piece.ReadAt = *asked
 	}
 	p.flattener, err = transform.NewFlattener(r.Schema, transform.Options{
-		Zone: r.Def.Source.Zone, Naming: r.Def.Names, Headings: r.Headings, Mem: r.Checkpoint.Mem, Emit: p.rows.Add,
+		Zone: r.Def.Source.Zone, Naming: r.Def.Names, Headings: slices.Concat(r.Headings, p.headings), Mem: r.Checkpoint.Mem, Emit: p.rows.Add,
 		Reject: func(reject transform.Reject) error {
 			p.piece.Rejects = append(p.piece.Rejects, reject)
 			return nil
@@ -308,6 +309,7 @@ func (p *pieces) page(page *page.Page) error {
 	p.piece.Replaced += int64(page.Replaced)
 	if p.r.learn(page.Headings); p.piece.Headings == nil {
 		p.piece.Headings = slices.Clone(page.Headings)
+		p.headings = append(p.headings, page.Headings...)
 	}
 	p.r.Progress(int64(page.Len()))
 	return p.failed(p.flattener.Append(page))
