@@ -151,7 +151,7 @@ func nextPart(text string) (formatPart, bool) {
 func cutLiteral(text string) (literal, rest string, err error) {
 	if text[0] != '\'' {
 		if c := text[0]; c != 'T' && c|0x20 >= 'a' && c|0x20 <= 'z' || c == '%' {
-			return "", "", fmt.Errorf("%s has no meaning; %s", text[:1], accepted)
+			return "", "", fmt.Errorf("%s stands for no part of a date; %s", text[:1], accepted)
 		}
 		return text[:1], text[1:], nil
 	}

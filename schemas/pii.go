@@ -82,7 +82,7 @@ type HMACKey struct{ secret []byte }
 // NewHMACKey returns a key with a copy of the secret, or an error if the secret is too short.
 func NewHMACKey(secret []byte) (HMACKey, error) {
 	if len(secret) < LeastHMACKey {
-		return HMACKey{}, fmt.Errorf("the key of pii: hmac has %d bytes and needs at least %d; `openssl rand -hex 32` makes one", len(secret), LeastHMACKey)
+		return HMACKey{}, fmt.Errorf("a key of %d bytes, but pii: hmac needs at least %d; `openssl rand -hex 32` prints a longer one", len(secret), LeastHMACKey)
 	}
 	return HMACKey{bytes.Clone(secret)}, nil
 }

@@ -32,16 +32,16 @@ func TestValidateReading(t *testing.T) {
 		{"bool", func(c *Column) { c.Reading.True = []string{"ja"} }, "true_values: write both true_values and false_values"},
 		{"bool", func(c *Column) { c.Reading.True, c.Reading.False = []string{"ja"}, []string{" JA "} }, `false_values: the word "JA" is listed twice`},
 		{"bool", func(c *Column) { c.Reading.True, c.Reading.False = []string{"ſ", "x"}, []string{"S"} }, `false_values: the word "S" is listed twice`},
-		{"bool", func(c *Column) { c.Reading.True, c.Reading.False = []string{" "}, []string{"b"} }, "true_values: an empty word is not allowed"},
+		{"bool", func(c *Column) { c.Reading.True, c.Reading.False = []string{" "}, []string{"b"} }, "true_values: one of the words is empty"},
 		{"int64", func(c *Column) { c.Reading.Decimal = "," }, "decimal_separator: decimal_separator needs the type float64 or decimal, not int64"},
 		{"date", func(c *Column) { c.Reading.Group = "," }, "group_separator: group_separator needs the type int64"},
-		{"float64", func(c *Column) { c.Reading.Group = "." }, `group_separator: "." cannot be both`},
+		{"float64", func(c *Column) { c.Reading.Group = "." }, `group_separator: "." is the decimal separator already`},
 		{"float64", func(c *Column) { c.Reading.Decimal = ",," }, "decimal_separator: \",,\" cannot be a separator"},
 		{"float64", func(c *Column) { c.Reading.Group = "0" }, "group_separator: \"0\" cannot be a separator"},
 		{"int64", func(c *Column) { c.Required, c.OnError = true, OnErrorSetNull }, "nullable: nullable: false and on_error: set_null contradict each other"},
 		{"int64", func(c *Column) { c.From, c.Reading.Group = Source{Kind: FromResultID}, "," }, "from: the result's id has no format and no separators; remove them"},
-		{"list<string>", func(c *Column) { c.Choices = []string{"a"} }, "choices: choices need list_as: columns"},
-		{"int64", func(c *Column) { c.Required, c.PII.Kind = true, PIIDrop }, "nullable: a column with pii: drop is not read"},
+		{"list<string>", func(c *Column) { c.Choices = []string{"a"} }, "choices: choices have no effect"},
+		{"int64", func(c *Column) { c.Required, c.PII.Kind = true, PIIDrop }, "nullable: pii: drop leaves the column out"},
 	} {
 		s := Schema{Columns: columns(t, "c item:1 "+tt.kind)}
 		tt.change(&s.Columns[0])

@@ -100,11 +100,11 @@ func TestValidateProblems(t *testing.T) {
 			`columns[2].name: the name "A" differs from "a" (column 1) only in upper and lower case, which DuckDB and most warehouses ignore; change one of them`,
 		}},
 		"same source": {Schema{Columns: columns(t, "a item:1 string", "b item:1 string")}, []string{
-			`columns[1].from: column "a" already has the source item:1; use each source once`,
+			`columns[1].from: column "a" has the source item:1 already; leave one of the two columns out`,
 		}},
 		"no name": {change(func(c *Column) { c.Name = "" }), []string{"columns[0].name: a column needs a name"}},
 		"no source": {change(func(c *Column) { c.From = Source{} }), []string{
-			"columns[0].from: a source is required: result_id, meta:ID, item:ID or other:ID",
+			"columns[0].from: write the source of the column's values: result_id, meta:ID, item:ID or other:ID",
 		}},
 		"no id": {change(func(c *Column) { c.From.ID = "" }), []string{
 			`columns[0].from: source "item:" needs an id after the colon, for example "item:1"`,
@@ -131,9 +131,9 @@ func TestValidateProblems(t *testing.T) {
 		}},
 		"all are told, in order": {Schema{Columns: []Column{{}, {Name: "x", From: Source{FromMeta, "y"}, Type: Type{Kind: List}}}}, []string{
 			"columns[0].name: a column needs a name",
-			"columns[0].from: a source is required: result_id, meta:ID, item:ID or other:ID",
+			"columns[0].from: write the source of the column's values: result_id, meta:ID, item:ID or other:ID",
 			"columns[0].type: a type is required: string, int64, float64, bool, date, timestamp, decimal(p,s) or list<T>",
-			"columns[1].type: a list type needs an element type: list<string>",
+			"columns[1].type: list needs the type of its elements, such as list<string>",
 		}},
 	} {
 		err := tt.s.Validate()

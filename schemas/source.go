@@ -69,7 +69,7 @@ func ParseSource(text string) (Source, error) {
 	case resultID:
 		return Source{Kind: FromResultID}, nil
 	case "":
-		return Source{}, fmt.Errorf("a source is required: %s", KnownSources)
+		return Source{}, fmt.Errorf("write the source of the column's values: %s", KnownSources)
 	}
 	for kind, prefix := range prefixes {
 		id, is := strings.CutPrefix(text, prefix)

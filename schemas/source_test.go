@@ -40,7 +40,7 @@ func TestSourceLabel(t *testing.T) {
 func TestParseSourceErrors(t *testing.T) {
 	const forms = "use result_id, meta:ID, item:ID or other:ID"
 	for text, want := range map[string]string{
-		"":           "a source is required: result_id, meta:ID, item:ID or other:ID",
+		"":           "write the source of the column's values: result_id, meta:ID, item:ID or other:ID",
 		"item:":      `source "item:" needs an id after the colon, for example "item:1"`,
 		"meta:":      `source "meta:" needs an id after the colon, for example "meta:1"`,
 		"itme:4":     `unknown source "itme:4"; ` + forms,

@@ -95,7 +95,7 @@ func (t Type) Validate() error {
 		return checkDecimal(t.Precision, t.Scale)
 	case t.Kind == List:
 		if t.Elem == nil {
-			return fmt.Errorf("a list type needs an element type: list<string>")
+			return fmt.Errorf("list needs the type of its elements, such as list<string>")
 		}
 		if t.Elem.Kind == List {
 			return errNested
@@ -170,10 +170,10 @@ func parseDigits(s string) (int32, error) {
 
 func checkDecimal(precision, scale int32) error {
 	if precision < 1 || precision > MaxPrecision {
-		return fmt.Errorf("the precision of a decimal must be 1 to %d, not %d", MaxPrecision, precision)
+		return fmt.Errorf("the first number, how many digits a decimal has in all, must be 1 to %d, not %d", MaxPrecision, precision)
 	}
 	if scale < 0 || scale > precision {
-		return fmt.Errorf("the scale of a decimal must be 0 to its precision %d, not %d", precision, scale)
+		return fmt.Errorf("the second number, how many digits a decimal has after the point, must be 0 to %d, not %d", precision, scale)
 	}
 	return nil
 }

@@ -45,9 +45,9 @@ func TestParseTypeErrors(t *testing.T) {
 		{"decimal(12)", `type "decimal(12)": write a decimal as decimal(precision,scale), for example decimal(12,2)`},
 		{"decimal(a,b)", `type "decimal(a,b)": write a decimal as decimal(precision,scale), for example decimal(12,2)`},
 		{"decimal(-1,0)", `type "decimal(-1,0)": write a decimal as decimal(precision,scale), for example decimal(12,2)`},
-		{"decimal(39,2)", `type "decimal(39,2)": the precision of a decimal must be 1 to 38, not 39`},
-		{"decimal(0,0)", `type "decimal(0,0)": the precision of a decimal must be 1 to 38, not 0`},
-		{"decimal(3,4)", `type "decimal(3,4)": the scale of a decimal must be 0 to its precision 3, not 4`},
+		{"decimal(39,2)", `type "decimal(39,2)": the first number, how many digits a decimal has in all, must be 1 to 38, not 39`},
+		{"decimal(0,0)", `type "decimal(0,0)": the first number, how many digits a decimal has in all, must be 1 to 38, not 0`},
+		{"decimal(3,4)", `type "decimal(3,4)": the second number, how many digits a decimal has after the point, must be 0 to 3, not 4`},
 		{"list<list<string>>", `type "list<list<string>>": a list of lists is not possible; an element is one of string, int64, float64, bool, date, timestamp, decimal(p,s)`},
 		{"list<>", `type "list<>": element: a type is required: string, int64, float64, bool, date, timestamp, decimal(p,s) or list<T>`},
 		{"list<strng>", `type "list<strng>": element: unknown type "strng"` + types},
@@ -67,11 +67,11 @@ func TestTypeValidate(t *testing.T) {
 	}{
 		{Type{}, "a type is required"},
 		{Type{Kind: 99}, "a type is required"},
-		{Type{Kind: Decimal}, "precision"},
-		{Type{Kind: Decimal, Precision: 4, Scale: -1}, "scale"},
-		{Type{Kind: List}, "needs an element type"},
+		{Type{Kind: Decimal}, "first number"},
+		{Type{Kind: Decimal, Precision: 4, Scale: -1}, "second number"},
+		{Type{Kind: List}, "needs the type of its elements"},
 		{nested, "list of lists"},
-		{ListOf(Type{Kind: Decimal, Precision: 40}), "precision"},
+		{ListOf(Type{Kind: Decimal, Precision: 40}), "first number"},
 	} {
 		err := tt.t.Validate()
 		if err == nil || !strings.Contains(err.Error(), tt.want) {

@@ -111,7 +111,7 @@ func (v *validator) source(i int, c Column, all []Column) {
 		return
 	}
 	if first, dup := v.sources[c.From]; dup {
-		v.add(i, "from", "column %[2]q already has the source %[1]s; use each source once", c.From, all[first].Name)
+		v.add(i, "from", "column %[2]q has the source %[1]s already; leave one of the two columns out", c.From, all[first].Name)
 		return
 	}
 	v.sources[c.From] = i

@@ -22,7 +22,7 @@ func (v *validator) rules(i int, c Column) {
 		v.add(i, "nullable", "nullable: false and on_error: set_null contradict each other; remove one of them")
 	}
 	if c.Required && !c.Written() {
-		v.add(i, "nullable", "a column with pii: drop is not read; remove nullable")
+		v.add(i, "nullable", "pii: drop leaves the column out, so that nullable: false cannot be checked; remove nullable")
 	}
 	v.pii(i, c)
 	v.lists(i, c)
@@ -55,7 +55,7 @@ func (v *validator) reading(i int, c Column) {
 	v.separator(i, "decimal_separator", r.Decimal)
 	v.separator(i, "group_separator", r.Group)
 	if r.Group == cmp.Or(r.Decimal, ".") && kind != Int64 {
-		v.add(i, "group_separator", "%q cannot be both the decimal separator and the group separator", r.Group)
+		v.add(i, "group_separator", "%q is the decimal separator already (that is . unless decimal_separator is given); use another sign", r.Group)
 	}
 }
 
@@ -86,7 +86,7 @@ func (v *validator) words(i int, r Reading) {
 			w = strings.TrimSpace(w)
 			switch {
 			case w == "":
-				v.add(i, key, "an empty word is not allowed; an empty answer is null")
+				v.add(i, key, "one of the words is empty; remove it, because an empty answer is null in any case")
 			case slices.ContainsFunc(seen, func(s string) bool { return strings.EqualFold(s, w) }):
 				v.add(i, key, "the word %q is listed twice (upper and lower case are the same)", w)
 			}
@@ -115,7 +115,7 @@ func (v *validator) pii(i int, c Column) {
 	switch {
 	case kind == PIINone:
 	case c.From.Kind == FromResultID:
-		v.add(i, "pii", "the result's id cannot be hidden, because it tells results apart")
+		v.add(i, "pii", "the result's id cannot be hidden, because it tells results apart; remove pii")
 	case kind != PIIDrop && c.Type.elem().Kind != String:
 		v.add(i, "pii", "pii: %s needs the type string or list<string>, not %s; pii: drop works with any type", c.PII, c.Type)
 	}
@@ -127,11 +127,11 @@ func (v *validator) other(i int, c Column) {
 	switch texts := (Source{FromOther, c.From.ID}); {
 	case c.Other == "":
 	case c.From.Kind != FromItem:
-		v.add(i, "other", "other needs a column from item:ID, but this one is from %s", c.From)
+		v.add(i, "other", "other is for columns from item:ID, but this one is from %s; remove other", c.From)
 	case c.Other == OtherInline && c.ListAs == ListColumns:
 		v.add(i, "other", "other: inline with list_as: columns would make a column of each text that people type; use other: column, or list_as: joined or json")
 	case c.Other == OtherInline && v.schema.Find(texts) >= 0:
-		v.add(i, "other", "other: inline puts the typed texts into this column, so the column from %s would be empty; write other: column here, or remove that column", texts)
+		v.add(i, "other", "other: inline puts the typed texts into this column, so the column from %[1]s would be empty; write other: column here, or remove the column from %[1]s", texts)
 	}
 }
 
@@ -141,14 +141,14 @@ func (v *validator) lists(i int, c Column) {
 	list := c.Type.Kind == List
 	switch {
 	case c.ListAs != "" && !list:
-		v.add(i, "list_as", "list_as needs a list, but the type is %s", c.Type)
+		v.add(i, "list_as", "list_as is for lists, but the type is %s; remove list_as, or write type: list<string>", c.Type)
 	case c.ListAs == ListColumns && c.Type.elem().Kind != String:
 		v.add(i, "list_as", "list_as: columns needs the type list<string>, not %s", c.Type)
 	case c.ListAs == ListColumns && c.PII.Kind != PIINone:
 		v.add(i, "list_as", "list_as: columns would show in the columns' names what pii: %s hides; remove one of them", c.PII)
 	}
 	if len(c.Choices) > 0 && c.ListAs != ListColumns && !v.schema.Apart(c) {
-		v.add(i, "choices", "choices need list_as: columns or other: column")
+		v.add(i, "choices", "choices have no effect without list_as: columns or other: column; add one of these, or remove choices")
 	}
 	seen := map[string]bool{}
 	for _, choice := range c.Choices {
@@ -162,10 +162,10 @@ func (v *validator) lists(i int, c Column) {
 	}
 	switch {
 	case !list:
-		v.add(i, "explode", "explode needs a list, but the type is %s", c.Type)
+		v.add(i, "explode", "explode is for lists, but the type is %s; remove explode, or write type: list<string>", c.Type)
 	case !c.Written():
 		v.add(i, "explode", "explode does nothing for a column with pii: drop; remove one of them")
 	case !v.hasID:
-		v.add(i, "explode", "explode needs the result's id, to find the rows of the child output; add a column from result_id")
+		v.add(i, "explode", "explode needs a column with the result's id, by which the rows of the list are found; add {name: id, from: result_id, type: int64}")
 	}
 }

@@ -170,7 +170,7 @@ func badSchema() []badDefinition {
 		col("no such type", "{name: a, from: 'item:1', type: integer}", "columns[1].type", `"integer"`, "int64"),
 		col("no such source", "{name: a, from: items:1, type: string}", "columns[1].from", `"items:1"`, "use result_id, meta:ID, item:ID or other:ID"),
 		col("names repeat", "{name: id, from: 'item:1', type: string}", "columns[1].name", `already has the name "id"`, "names must differ"),
-		col("sources repeat", "{name: a, from: result_id, type: int64}", "columns[1].from", "already has the source", "use each source once"),
+		col("sources repeat", "{name: a, from: result_id, type: int64}", "columns[1].from", "has the source result_id already", "leave one of the two columns out"),
 		col("type missing", "{name: a, from: 'item:1'}", "columns[1].type", "required key is missing", "add type:"),
 		col("pii", "{name: a, from: 'item:1', type: string, pii: hash}", "columns[1].pii", `unknown rule "hash"`, "use drop, redact"),
 		col("on_error", "{name: a, from: 'item:1', type: string, on_error: ignore}", "columns[1].on_error", "not one of reject, fail, set_null", "write one of"),

@@ -42,9 +42,9 @@ func TestHMACKeyReferences(t *testing.T) {
 		"hmac_key: ${file:keys/good}":       "",
 		"hmac_key: ${file:" + filepath.Join(dir, "keys", "good") + "}": "",
 		"hmac_key: ${env:UNSET}":                                          "x.yaml:3:11: hmac_key: the environment variable UNSET is not set",
-		"hmac_key: ${env:SHORT}":                                          "x.yaml:3:11: hmac_key: the environment variable SHORT: the key of pii: hmac has 15 bytes and needs at least 16",
+		"hmac_key: ${env:SHORT}":                                          "x.yaml:3:11: hmac_key: the environment variable SHORT holds a key of 15 bytes, but pii: hmac needs at least 16",
 		"hmac_key: ${file:keys/none}":                                     "x.yaml:3:11: hmac_key: the file " + filepath.Join(dir, "keys", "none") + " cannot be read",
-		"hmac_key: ${file:keys/short}":                                    "has 7 bytes",
+		"hmac_key: ${file:keys/short}":                                    "a key of 7 bytes",
 		"hmac_key: " + hmacCanary:                                         "x.yaml:3:11: hmac_key: the value is not a reference",
 		"hmac_key: ${env:a b}":                                            "no valid name of an environment variable",
 		"hmac_key: ${env:FORMETL_HMAC_KEY}\nempty: " + hmacCanary:         "empty",
@@ -105,7 +105,7 @@ func TestHMACKeyOfDefinitions(t *testing.T) {
 		"inline":            {inline("${env:OTHER}"), hmacCanary + "-other", ""},
 		"columns":           {minimal + columns, hmacCanary, ""},
 		"a bad schema file": {minimal + "schema: schemas/bad.yaml\n", "", filepath.Join("schemas", "bad.yaml") + ":3:11: hmac_key: the file"},
-		"inline, too short": {inline("${env:SHORT}"), "", ":13: schema.hmac_key: the environment variable SHORT: the key of pii: hmac has 15 bytes"},
+		"inline, too short": {inline("${env:SHORT}"), "", ":13: schema.hmac_key: the environment variable SHORT holds a key of 15 bytes"},
 	} {
 		o := testOptions()
 		key := o.Lookup

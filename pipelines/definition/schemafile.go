@@ -219,7 +219,7 @@ func (r *schemaReader) readKey(dir string, secrets *Secrets) {
 		err = fmt.Errorf("%w; `openssl rand -hex 32` prints a new key", err)
 	case text != "":
 		if r.schema.HMACKey, err = schemas.NewHMACKey([]byte(text)); err != nil {
-			err = fmt.Errorf("%s: %w", where, err)
+			err = fmt.Errorf("%s holds %w", where, err)
 		}
 	}
 	if err != nil {

@@ -123,7 +123,7 @@ func TestBadSchemas(t *testing.T) {
 			[]string{
 				`s.yaml:4:11: columns[1].name: the name "A" differs from "a" (column 1) only in upper and lower case`,
 				`s.yaml:6:11: columns[1].type: unknown type "strnig"; use string`,
-				`s.yaml:8:11: columns[2].from: column "A" already has the source item:1`,
+				`s.yaml:8:11: columns[2].from: column "A" has the source item:1 already`,
 				`s.yaml:9:11: columns[2].type: `,
 				`s.yaml:10:5: columns[3].name: the required key is missing`,
 				`s.yaml:10:12: columns[3].from: unknown source "nowhere"`,

@@ -31,7 +31,7 @@ func View(t Table, f Files) (string, error) {
 		s.note("DuckDB reads %s:// with its extension httpfs. To give it credentials, run CREATE SECRET (TYPE s3, PROVIDER credential_chain);", scheme)
 	}
 	if strings.HasSuffix(f.Path, "/") {
-		s.note("Results are correct if no run commits meanwhile: then %s_SUCCESS has the same bytes before and after the query.", f.Path)
+		s.note("A query is right if no run wrote meanwhile: then the file %s_SUCCESS is the same before and after it. Otherwise query again.", f.Path)
 	}
 	selected := []string{"*"}
 	if f.Format == "csv" {

@@ -104,7 +104,7 @@ func (f *File) Measure(r io.Reader, flat io.Writer) error {
 				n, _ := strconv.ParseFloat(text, 64) // 0 for null
 				c.large = c.large || math.Abs(n) >= 1<<53
 			case row == 0 && text != c.Name:
-				return errors.New("the file's columns are not those of the definition; run the pipeline, then this command again")
+				return errors.New("the file's columns are not those of the definition; run `formetl run` for this definition, then this command again")
 			}
 			c.width = max(c.width, len(text))
 		}

@@ -11,8 +11,8 @@ import (
 )
 
 const rScript = `# Written by formetl schema labels, for R. It makes the data frame results; labels are attr(x, "label").
-# Base R cannot tell an empty text from a missing one: both are NA. A line break in a text is "\n". Numbers have
-# 15 digits; a column is character if the file had whole numbers beyond 2^53.
+# Base R cannot tell an empty text from a missing one: both are NA. A line break in a text is "\n". Numbers are
+# exact to 15 digits; a column with whole numbers beyond 2^53 is character.
 results <- local({
   file <- %s
   zone <- %s
@@ -23,7 +23,7 @@ results <- local({
   d <- read.csv(file, na.strings = "", check.names = FALSE, fill = FALSE, blank.lines.skip = FALSE, comment.char = "",
     encoding = "UTF-8", colClasses = ifelse(types %%in%% c("numeric", "logical"), types, "character"))
   names <- vapply(columns, function(column) column$name, "")
-  if (!identical(trimws(sub("^\uFEFF", "", names(d))), trimws(names))) stop("the file has other columns now: create this script again")
+  if (!identical(trimws(sub("^\uFEFF", "", names(d))), trimws(names))) stop("the file has other columns now: make this script again with formetl schema labels")
   names(d) <- names
   for (i in seq_along(columns)) {
     x <- d[[i]]

@@ -17,9 +17,9 @@ const (
 	maxLiteral    = 100   // of a piece of a literal, for a line may have 256
 )
 
-const spssHead = `* Written by formetl schema labels, for SPSS and PSPP. Run it again after a run of the pipeline: widths and choices may have changed.
-* Choices are numbers here, with their words as value labels; 0 is a choice that was not known.
-* Times are wall-clock times of the account. An empty text and no text are the same here: missing.
+const spssHead = `* Written by formetl schema labels, for SPSS and PSPP. Make it again after each run of formetl: widths and choices may have changed.
+* Choices are numbers here, with their words as value labels; 0 is a choice that this script does not know.
+* Times are local times of the account. An empty text and no text are the same here: missing. A column whose name SPSS cannot take, such as comment, has another one here, such as comment_2.
 GET DATA
   /TYPE=TXT
   /FILE=%s

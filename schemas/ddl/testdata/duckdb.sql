@@ -33,13 +33,13 @@ COMMENT ON COLUMN "forms"."feedback"."a'b""c`d\e; --
 f" IS '(item:12)';
 
 -- DuckDB reads s3:// with its extension httpfs. To give it credentials, run CREATE SECRET (TYPE s3, PROVIDER credential_chain);
--- Results are correct if no run commits meanwhile: then s3://bucket/lake/form 1/_SUCCESS has the same bytes before and after the query.
+-- A query is right if no run wrote meanwhile: then the file s3://bucket/lake/form 1/_SUCCESS is the same before and after it. Otherwise query again.
 CREATE OR REPLACE VIEW "forms"."feedback" AS
 SELECT
   *
 FROM read_parquet('s3://bucket/lake/form 1/dt=*/part-*.parquet', hive_partitioning = false, union_by_name = true);
 
--- Results are correct if no run commits meanwhile: then /srv/it's [a] *?/_SUCCESS has the same bytes before and after the query.
+-- A query is right if no run wrote meanwhile: then the file /srv/it's [a] *?/_SUCCESS is the same before and after it. Otherwise query again.
 CREATE OR REPLACE VIEW "forms"."feedback" AS
 SELECT
   *
