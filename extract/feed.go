@@ -87,7 +87,7 @@ func ReadFeed(ctx context.Context, s Service, form string, of ResultsQuery, sinc
 				return nil, err
 			}
 			if most == leastFeedPage {
-				return nil, &FeedError{Problem: fmt.Sprintf("the service cannot list even %d changes on a page, but it answers other requests", leastFeedPage), Sorts: true, Newest: feed.Newest()}
+				return nil, &FeedError{Problem: fmt.Sprintf("the service fails when it is asked which %d results changed last, but it answers other requests", leastFeedPage), Sorts: true, Newest: feed.Newest()}
 			}
 			most, tries = max(most/2, leastFeedPage), tries-1
 			continue
@@ -127,7 +127,7 @@ func readFeedOnce(ctx context.Context, s Service, form string, of ResultsQuery, 
 		case len(rows) <= 2:
 			of.Limit, of.Page = len(rows), 2 // an empty second page ends the list
 		default:
-			return nil, false, pages, &FeedError{Problem: fmt.Sprintf("the service returns only %d changes on a page", size), Sorts: true, Newest: rows[0].At}
+			return nil, false, pages, &FeedError{Problem: fmt.Sprintf("the service lists only %d changed results on a page, too few to ask for the next page", size), Sorts: true, Newest: rows[0].At}
 		}
 		got, ownProof, err := feedPage(ctx, s, form, of)
 		if err != nil || pages == 1 && len(got) == 0 {
@@ -151,9 +151,9 @@ func readFeedOnce(ctx context.Context, s Service, form string, of ResultsQuery, 
 		case len(fresh) == 0, rows[len(rows)-1].At.Before(floor):
 			return rows, proof, pages, nil
 		case len(got) == of.Limit && 2*len(got) > most && got[0].At.Equal(got[len(got)-1].At):
-			return nil, false, pages, &FeedError{Problem: "more results changed within one second than fit on a page", Sorts: true, Newest: newest}
+			return nil, false, pages, &FeedError{Problem: "more results changed within one second than the service lists on a page", Sorts: true, Newest: newest}
 		case pages == mostFeedPages:
-			return nil, false, pages, &FeedError{Problem: fmt.Sprintf("more than %d results changed", len(rows)), Sorts: true, Newest: newest}
+			return nil, false, pages, &FeedError{Problem: fmt.Sprintf("more than %d results changed, too many to list", len(rows)), Sorts: true, Newest: newest}
 		}
 	}
 }
@@ -211,7 +211,7 @@ func merged(lists ...[]Change) []Change {
 func feedPage(ctx context.Context, s Service, form string, q ResultsQuery) (rows []Change, proof bool, err error) {
 	p, err := s.Results(ctx, form, q)
 	if e, ok := errors.AsType[*transport.ServiceError](err); ok && e.Code == transport.CodeInvalidValue {
-		return nil, false, &FeedError{Problem: "the service refuses fs_sort=" + q.Sort}
+		return nil, false, &FeedError{Problem: "the service refuses to sort by " + q.Sort}
 	}
 	if err != nil {
 		return nil, false, err
@@ -219,7 +219,7 @@ func feedPage(ctx context.Context, s Service, form string, q ResultsQuery) (rows
 	defer p.Release()
 	rows = ChangesOf(p)
 	if i := slices.IndexFunc(rows, func(c Change) bool { return c.At.IsZero() }); i >= 0 {
-		return nil, false, &FeedError{Problem: fmt.Sprintf("result %d has no readable %s", rows[i].ID, UpdateMeta)}
+		return nil, false, &FeedError{Problem: fmt.Sprintf("result %d has no %s, or one that is not a time", rows[i].ID, UpdateMeta)}
 	}
 	if !slices.IsSortedFunc(rows, func(a, b Change) int {
 		if q.Descending {
@@ -316,7 +316,7 @@ func OldestChange(ctx context.Context, s Service, form string) (Change, error) {
 // a *FeedError if the result that changed first changed later than the end of the feed.
 func (f *Feed) Check(oldest Change) error {
 	if n := len(f.Changes); n > 0 && oldest.At.After(f.Changes[n-1].At) {
-		return &FeedError{Problem: "the service ignores fs_sort or fs_sort_direction"}
+		return &FeedError{Problem: "the service does not sort by " + UpdateMeta + ", or not in the direction that was asked for"}
 	}
 	return nil
 }

@@ -172,8 +172,8 @@ func TestFeedOfOtherServices(t *testing.T) {
 		{"cut-pages=30", 500, 300, ""},
 		{"cut-pages=7", 500, 60, ""},
 		{"cut-pages=7", 40, 40, ""},
-		{"cut-pages=4", 500, 40, "only 4 changes on a page"},
-		{"cut-pages=3", 500, 40, "only 3 changes on a page"},
+		{"cut-pages=4", 500, 40, "only 4 changed results on a page"},
+		{"cut-pages=3", 500, 40, "only 3 changed results on a page"},
 		{"cut-pages=2", 500, 40, "kept changing while"},
 		{"cut-pages=1", 500, 40, "kept changing while"},
 		{"cut-pages=2", 2, 2, ""},
@@ -181,7 +181,7 @@ func TestFeedOfOtherServices(t *testing.T) {
 		{"page-cap=37", 500, 300, ""},
 		{"page-504=50", 500, 300, ""},
 		{"page-504=10", 500, 40, ""},
-		{"page-504=6", 500, 40, "cannot list even"},
+		{"page-504=6", 500, 40, "fails when it is asked"},
 	} {
 		for _, generation := range generations {
 			t.Run(fmt.Sprint(tc.faults, " ", tc.edits, " of ", tc.results, " ", generation), func(t *testing.T) {
@@ -226,7 +226,7 @@ func TestFeedWithOneUnserved(t *testing.T) {
 		w.service.API = formservice.Both
 		c := extracttest.ServeBy(t, generation, unserved(w.service, 390, tooHeavy["504"]), func(cfg *transport.Config) { cfg.Retries = 2 })
 		_, err := extract.ReadFeed(t.Context(), c, "form1", extract.ResultsQuery{}, func(newest time.Time) time.Time { return newest.Add(-time.Hour) })
-		if failed, ok := errors.AsType[*extract.FeedError](err); !ok || !failed.Sorts || !strings.Contains(failed.Problem, "cannot list even") {
+		if failed, ok := errors.AsType[*extract.FeedError](err); !ok || !failed.Sorts || !strings.Contains(failed.Problem, "fails when it is asked") {
 			t.Errorf("%s: %v", generation, err)
 		}
 		c = extracttest.ServeBy(t, generation, unserved(w.service, 1, tooHeavy["504"]), func(cfg *transport.Config) { cfg.Retries = 2 })
@@ -316,9 +316,9 @@ func TestFeedOfNoUse(t *testing.T) {
 		sorts  bool
 	}{
 		{"the order is ignored", "ignore-sort", func(w *feedWorld) { w.edit(t, 2950) }, "does not sort", false},
-		{"the direction is ignored", "ignore-direction", func(w *feedWorld) {}, "ignores fs_sort", false},
-		{"a result lacks the meta", "lack-update=5", func(w *feedWorld) {}, "has no readable date_update", false},
-		{"all results lack it", "lack-update=1", func(w *feedWorld) {}, "has no readable date_update", false},
+		{"the direction is ignored", "ignore-direction", func(w *feedWorld) {}, "or not in the direction", false},
+		{"a result lacks the meta", "lack-update=5", func(w *feedWorld) {}, "has no date_update, or one", false},
+		{"all results lack it", "lack-update=1", func(w *feedWorld) {}, "has no date_update, or one", false},
 		{"one second fills a page", "", func(w *feedWorld) {
 			w.step = 0
 			for id := range int64(150) {

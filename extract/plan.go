@@ -103,7 +103,7 @@ func NewPlan(ctx context.Context, r Range, askCount Counter) (*Plan, error) {
 	p := &planner{Range: r}
 	p.askCount = func(ctx context.Context, w Window) (int64, error) {
 		if n := p.asked.Add(1); r.Most > 0 && n > r.Most {
-			return 0, costly(fmt.Sprintf("planning alone needs more than the %d requests that max_requests allows; nothing was read", r.Most), fewerRequests)
+			return 0, costly(fmt.Sprintf("counting the results, before any is read, needs more than the %d requests that max_requests allows; nothing was read", r.Most), fewerRequests)
 		}
 		return askCount(ctx, w)
 	}
@@ -292,7 +292,7 @@ func (p *planner) cutAt(ws []Planned) ([]Planned, error) {
 		ws = slices.Replace(ws, i, i+1, parts...)
 	}
 	if len(ws) > maxWindows {
-		return nil, &transport.Error{Code: 78, Problem: fmt.Sprintf("the range needs more than %d windows; set a longer extract.window, or a shorter range", maxWindows)}
+		return nil, &transport.Error{Code: 78, Problem: fmt.Sprintf("the range is divided into more than %d windows, which formetl refuses; set a longer extract.window, or a shorter range (extract.from)", maxWindows)}
 	}
 	return ws, nil
 }
@@ -335,14 +335,14 @@ func (p *planner) suspect(ctx context.Context, lower Window, n int64) error {
 	if rest, err := p.askCount(ctx, upper); err != nil || rest < p.total {
 		return err
 	}
-	return &BreachError{Ignores: "the range of dates", Proof: fmt.Sprintf("%d results were counted in each of two windows that do not overlap, %s and %s", n, lower, upper)}
+	return &BreachError{Ignores: "the range of dates", Proof: fmt.Sprintf("%d results were counted in each of two ranges of dates that do not overlap: %s and %s", n, lower, upper)}
 }
 
 // fixed divides the range at the boundaries of the period and of the partitions.
 func (p *planner) fixed(ctx context.Context) ([]Planned, error) {
 	w := p.Window
 	if w.To.IsZero() {
-		return nil, &transport.Error{Code: 78, Problem: fmt.Sprintf("windows of %s need an end of the range: set extract.to, or extract.window: auto", p.Period)}
+		return nil, &transport.Error{Code: 78, Problem: fmt.Sprintf("the range has no end, which extract.window: %s needs; set extract.to, or write extract.window: auto", p.Period)}
 	}
 	from := w.From
 	if from.IsZero() {
@@ -378,7 +378,7 @@ func (p *planner) beginning(ctx context.Context, period Period) (time.Time, erro
 			return n > 0, err
 		}
 	case holds == nil:
-		return time.Time{}, &transport.Error{Code: 78, Problem: "the range has no beginning, and these results cannot be counted to find one: set extract.from"}
+		return time.Time{}, &transport.Error{Code: 78, Problem: "the range has no beginning, and formetl cannot find one, because these results cannot be counted; set extract.from"}
 	default: // no request has told yet whether the range holds a result
 		if some, err := holds(ctx, c.span()); err != nil || !some {
 			return period.Start(c.To), err

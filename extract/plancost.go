@@ -60,7 +60,7 @@ func (p *Plan) partitions() (n int64) {
 	return n
 }
 
-const fewerRequests = "read a shorter range, or raise max_requests (in the definition under source.requests; --max-requests of export)"
+const fewerRequests = "read a shorter range of dates, or raise max_requests (source.requests.max_requests in the definition; --max-requests for export)"
 
 // costly returns the error of a plan that needs more requests than are allowed.
 func costly(problem, remedy string) error {
@@ -81,5 +81,5 @@ func (p *Plan) TooCostly(most int64) error {
 	if !p.Range.Period.Auto() {
 		remedy = "set extract.window: auto, " + remedy
 	}
-	return costly(fmt.Sprintf("the plan needs at least %d requests for %s (window: %s, windows: %d), but max_requests is %d; nothing was read", needed, results, p.Range.Period, len(p.Windows), most), remedy)
+	return costly(fmt.Sprintf("the plan needs at least %d requests for %s (extract.window: %s gives %d windows), but max_requests is %d; nothing was read", needed, results, p.Range.Period, len(p.Windows), most), remedy)
 }

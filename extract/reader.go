@@ -263,11 +263,11 @@ func (r *Reader) serve(ctx context.Context, q ResultsQuery) (p *page.Page, limit
 			if q.IDs.Min > 1 {
 				behind = fmt.Sprintf("the result after id %d", q.IDs.Min-1)
 			}
-			return nil, limit, &transport.Error{Code: 69, Problem: "the service cannot return " + behind + ", but it answers other requests", Err: err}
+			return nil, limit, &transport.Error{Code: 69, Problem: "the service cannot return " + behind + ", but it answers other requests", Remedy: "send this message to the people who run the service", Err: err}
 		}
 		r.good.Store(0)
 		if r.limit.CompareAndSwap(int64(limit), int64(limit/2)) && !r.noticed.Swap(true) && r.Notice != nil {
-			r.Notice(fmt.Sprintf("the service cannot return %d results at once; asking for fewer", limit))
+			r.Notice(fmt.Sprintf("the service cannot return %d results at once; formetl asks for fewer", limit))
 		}
 	}
 }

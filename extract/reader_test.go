@@ -190,7 +190,7 @@ func TestReaderNamesWhatIsIgnored(t *testing.T) {
 				if generation == formservice.V1 && tc.proof != "" && breach.Proof != tc.proof {
 					t.Errorf("%s, want %s", breach.Proof, tc.proof)
 				}
-				want := fmt.Sprintf("page %d: the service does not follow its specification: it ignores %s (asked twice: %s)", tc.pages+1, tc.ignores, breach.Proof)
+				want := fmt.Sprintf("page %d: the service does not do what its specification says: it ignores %s, also when asked a second time (%s)", tc.pages+1, tc.ignores, breach.Proof)
 				if err.Error() != want {
 					t.Errorf("%v, want %s", err, want)
 				}

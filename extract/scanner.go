@@ -50,12 +50,12 @@ func (s *Scanner) Fail(offset int, problem string) error {
 
 // Truncated returns the error for an answer that ends too early.
 func (s *Scanner) Truncated() error {
-	return s.Problem(transport.FaultCut, len(s.Buf), "it is truncated")
+	return s.Problem(transport.FaultCut, len(s.Buf), "it ends too early")
 }
 
 // TooMany returns the error for an answer that holds more of something than the bound most.
 func (s *Scanner) TooMany(offset int, what string, most int) error {
-	return s.Problem(transport.FaultBeyond, offset, fmt.Sprintf("it has more than %d %s, which is more than formetl reads of one answer", most, what))
+	return s.Problem(transport.FaultBeyond, offset, fmt.Sprintf("it has more than %d %s, the most that formetl reads of one answer", most, what))
 }
 
 // Deeper returns an error if an answer with open elements or values may not nest deeper at offset.

@@ -48,14 +48,14 @@ func (s Search) Check() error {
 		switch c.Operator {
 		case OpEquals, OpContains, OpBegins, OpEnds, OpEmpty, OpNotEmpty:
 		default:
-			return &transport.Error{Code: 78, Problem: fmt.Sprintf("search on column %q: unknown operator %q; use equals, contains, begins, ends, empty or not_empty", c.Column, string(c.Operator))}
+			return &transport.Error{Code: 78, Problem: fmt.Sprintf("the search on column %q has the unknown operator %q; use equals, contains, begins, ends, empty or not_empty", c.Column, string(c.Operator))}
 		}
 		c.Term = ""
 		switch {
 		case c.Column == "":
-			return &transport.Error{Code: 78, Problem: fmt.Sprintf("search %s: the column is missing; give the id of a meta or an item", c.Operator)}
+			return &transport.Error{Code: 78, Problem: fmt.Sprintf("the search with %s has no column; give the id of a meta or an item", c.Operator)}
 		case seen[c]:
-			return &transport.Error{Code: 78, Problem: fmt.Sprintf("search %s on column %q is given twice; the service takes one term for each operator and column", c.Operator, c.Column)}
+			return &transport.Error{Code: 78, Problem: fmt.Sprintf("the search has %s twice on column %q, which the service does not take; remove one of the two", c.Operator, c.Column)}
 		}
 		seen[c] = true
 	}

@@ -128,7 +128,7 @@ func TestUnknownFieldsAcrossRuns(t *testing.T) {
 	def.Schema.Unknown, def.Schema.Columns = schemas.UnknownFail, all
 	_, err = pipelines.Run(t.Context(), def, o)
 	var unknown *transform.UnknownFieldError
-	if !errors.As(err, &unknown) || !strings.Contains(err.Error(), `add the column {name: "item_9", from: "item:9", type: string}, or set unknown: add or unknown: ignore`) {
+	if !errors.As(err, &unknown) || !strings.Contains(err.Error(), `add {name: "item_9", from: "item:9", type: string} to its columns, or set unknown: add (such fields become columns) or unknown: ignore`) {
 		t.Errorf("error %v", err)
 	}
 	sameTree(t, before, tree(t, l.w.dir))

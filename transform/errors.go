@@ -18,10 +18,10 @@ type ValueError struct {
 // which may be personal data and would end in logs.
 func (e *ValueError) Error() string {
 	if e.Reason == reasonMissing {
-		return fmt.Sprintf("result %d: column %s (from %s) has no value, but the schema says nullable: false; complete the result, remove nullable: false, or set on_error: reject",
+		return fmt.Sprintf("result %d: column %s (from %s) has no value, but the schema says nullable: false; complete the result at the service, or remove nullable: false (with on_error: reject such results are left out)",
 			e.ResultID, e.Column, e.From)
 	}
-	return fmt.Sprintf("result %d: column %s (from %s): a value does not fit the type %s: %s; correct the result or the column's type, or set on_error: reject or on_error: set_null",
+	return fmt.Sprintf("result %d: column %s (from %s): a value does not fit the type %s: %s; correct the result at the service, or the column's type in the schema (with on_error: reject such results are left out, with on_error: set_null such values)",
 		e.ResultID, e.Column, e.From, e.Type, e.Reason)
 }
 
@@ -61,12 +61,12 @@ func (e *UnknownFieldError) Error() string {
 		label = fmt.Sprintf(" (%q)", e.Label)
 	}
 	c := schemas.Late(e.From, DefaultType(e.From), "", schemas.ByID)
-	text := fmt.Sprintf("result %d has the field %s%s, which is not in the schema, and the schema says unknown: fail; add the column {name: %q, from: %q, type: %s}, or set unknown: add or unknown: ignore",
+	text := fmt.Sprintf("result %d has the field %s%s, which is not in the schema, and the schema says unknown: fail; add {name: %q, from: %q, type: %s} to its columns, or set unknown: add (such fields become columns) or unknown: ignore (they are left out)",
 		e.ResultID, e.From, label, c.Name, e.From, c.Type)
 	for i, from := range e.Others {
 		switch {
 		case i == 0:
-			text += "; also missing in the schema: " + from.String()
+			text += "; the schema also lacks " + from.String()
 		case i < mostOthers:
 			text += ", " + from.String()
 		default:

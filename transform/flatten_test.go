@@ -87,7 +87,7 @@ func TestOnErrorFail(t *testing.T) {
 	if !errors.As(err, &fault) || fault.ResultID != 8 || fault.Column != "price" || fault.Raw != "secret" || fault.Reason != reasonDecimal {
 		t.Fatalf("%#v", err)
 	}
-	want := "result 8: column price (from item:2): a value does not fit the type decimal(5,2): not a decimal number; correct the result or the column's type, or set on_error: reject or on_error: set_null"
+	want := "result 8: column price (from item:2): a value does not fit the type decimal(5,2): not a decimal number; correct the result at the service, or the column's type in the schema (with on_error: reject such results are left out, with on_error: set_null such values)"
 	if err.Error() != want {
 		t.Errorf("%v\nwant %s", err, want)
 	}
@@ -166,14 +166,14 @@ func TestUnknownFail(t *testing.T) {
 	if !errors.As(err, &unknown) || unknown.ResultID != 4 {
 		t.Fatalf("%#v", err)
 	}
-	want := `result 4 has the field item:8 ("Eight"), which is not in the schema, and the schema says unknown: fail; add the column {name: "item_8", from: "item:8", type: string}, or set unknown: add or unknown: ignore; also missing in the schema: item:9`
+	want := `result 4 has the field item:8 ("Eight"), which is not in the schema, and the schema says unknown: fail; add {name: "item_8", from: "item:8", type: string} to its columns, or set unknown: add (such fields become columns) or unknown: ignore (they are left out); the schema also lacks item:9`
 	if err.Error() != want {
 		t.Errorf("%v\nwant %s", err, want)
 	}
 	for n := range 20 {
 		unknown.Others = append(unknown.Others, schemas.Source{Kind: schemas.FromMeta, ID: strconv.Itoa(n)})
 	}
-	if want := "; also missing in the schema: item:9, meta:0, meta:1, meta:2, meta:3, meta:4, meta:5, meta:6, meta:7, meta:8 and 11 more"; !strings.HasSuffix(err.Error(), want) {
+	if want := "; the schema also lacks item:9, meta:0, meta:1, meta:2, meta:3, meta:4, meta:5, meta:6, meta:7, meta:8 and 11 more"; !strings.HasSuffix(err.Error(), want) {
 		t.Errorf("%v\nwant …%s", err, want)
 	}
 }

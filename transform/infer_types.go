@@ -32,7 +32,7 @@ func (s *shapes) fit(identifier string) (schemas.Type, string) {
 		return text, "no values, so the type cannot be told"
 	}
 	if s.values < evidence {
-		return text, fmt.Sprintf("%s to tell the type (at least %d)", few(s.values), evidence)
+		return text, fmt.Sprintf("%s to tell the type (%d are needed)", few(s.values), evidence)
 	}
 	all := "all " + plain.Thousands(s.values) + " values are "
 	switch s.values {
@@ -49,7 +49,7 @@ func (s *shapes) fit(identifier string) (schemas.Type, string) {
 		return schemas.Type{Kind: schemas.Date}, all + "dates YYYY-MM-DD"
 	case s.times:
 		if s.skipped > 0 {
-			return text, fmt.Sprintf("%stimes YYYY-MM-DD HH:MM:SS, but the account's zone skips %d of them when the clocks change", all, s.skipped)
+			return text, fmt.Sprintf("%stimes YYYY-MM-DD HH:MM:SS, but %d of them lie in an hour that the account's time zone skips; check the zone", all, s.skipped)
 		}
 		return schemas.Type{Kind: schemas.Timestamp}, all + "times YYYY-MM-DD HH:MM:SS"
 	case s.numbers.ints + s.numbers.padded:
@@ -130,13 +130,13 @@ func (s *shapes) wallTimes() (t schemas.Type, why string, formats []string) {
 			}
 			return instant, "a time because of the meta's id, in the format " + strings.Join(formats, " or "), formats
 		}
-		why := fmt.Sprintf("values that are not times YYYY-MM-DD HH:MM:SS: %d of %d", s.values-s.times, s.values)
+		why := fmt.Sprintf("%d of %d values are not times YYYY-MM-DD HH:MM:SS", s.values-s.times, s.values)
 		if hint := s.foreign.hint(s.values); hint != "" {
 			why += "; all look " + hint
 		}
 		return text, why, nil
 	case s.skipped > 0:
-		return text, fmt.Sprintf("times, but the account's zone skips %d of %d when the clocks change", s.skipped, s.values), nil
+		return text, fmt.Sprintf("times, but %d of %d lie in an hour that the account's time zone skips; check the zone", s.skipped, s.values), nil
 	case s.values == 0:
 		return instant, "a time because of the meta's id; no values yet", nil
 	}

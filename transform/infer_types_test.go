@@ -47,7 +47,7 @@ func TestLearnedTypes(t *testing.T) {
 		want, why       string
 	}{
 		"whole numbers":           {"Age", "", []string{"0", "-1", "20", "999999999", "7"}, "int64", "all 5 values are whole numbers"},
-		"four values":             {"Age", "", []string{"0", "1", "2", "3"}, "string", "4 values are not enough to tell the type (at least 5)"},
+		"four values":             {"Age", "", []string{"0", "1", "2", "3"}, "string", "4 values are not enough to tell the type (5 are needed)"},
 		"one value":               {"Age", "", []string{"0", ""}, "string", "1 value is not enough"},
 		"no value":                {"Age", "", []string{"", ""}, "string", "no values, so the type cannot be told"},
 		"empties do not count":    {"Age", "", []string{"0", "", "1", "2", "", "3", "4"}, "int64", "all 5 values"},
@@ -86,7 +86,7 @@ func TestLearnedTypes(t *testing.T) {
 		"dates":                   {"Day", "", []string{"2026-01-01", "2024-02-29", "1800-01-01", "9999-12-31", "0001-01-01"}, "date", "dates YYYY-MM-DD"},
 		"no such day":             {"Day", "", []string{"2026-01-01", "2024-02-29", "2025-02-29", "2026-01-05", "2026-01-06"}, "string", "4 of 5"},
 		"times":                   {"When", "", many("2026-01-01 00:00:%02d", 0, 5), "timestamp", "times YYYY-MM-DD HH:MM:SS"},
-		"a time that is skipped":  {"When", "", append(many("2026-01-01 00:00:%02d", 0, 5), "2026-03-08 02:30:00"), "string", "skips 1 of them"},
+		"a time that is skipped":  {"When", "", append(many("2026-01-01 00:00:%02d", 0, 5), "2026-03-08 02:30:00"), "string", "1 of them lie in an hour"},
 		"american":                {"When", "", many("12/%d/2025", 11, 5), "string", `format: "M/D/YYYY"`},
 		"american, short":         {"When", "", many("1/%d/2025", 9, 8), "string", `format: "M/D/YYYY"`},
 		"european":                {"When", "", many("%d.12.2025", 11, 5), "string", `format: "D.M.YYYY"`},
@@ -128,7 +128,7 @@ func TestLearnedMetas(t *testing.T) {
 	if got := spell(s.Columns); strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("columns\n%s", strings.Join(got, "\n"))
 	}
-	for i, why := range []string{"the result's id", "several values in 2 of 3", "because of the meta's id; no value", "because of the meta's id, and its only value is one", "not times YYYY-MM-DD HH:MM:SS: 1 of 1", "no value"} {
+	for i, why := range []string{"the result's id", "several values in 2 of 3", "because of the meta's id; no value", "because of the meta's id, and its only value is one", "1 of 1 values are not times YYYY-MM-DD HH:MM:SS", "no value"} {
 		if !strings.Contains(guesses[i].Why, why) {
 			t.Errorf("%s: %s, want %s", s.Columns[i].Name, guesses[i].Why, why)
 		}
@@ -153,9 +153,9 @@ func TestLearnedDatesInAnotherForm(t *testing.T) {
 		"european":        {"15.01.2026 10:00:00", "timestamp", "D.M.YYYY HH:mm:SS", "D.M.YYYY"},
 		"a day":           {"15.01.2026", "timestamp", "D.M.YYYY", "D.M.YYYY"},
 		"which is which":  {"01/05/2026 10:00:00", "string", "", `"M/D/YYYY HH:mm:SS" or "D/M/YYYY HH:mm:SS"`},
-		"mixed":           {"15.01.2026 10:00:00|16.01.2026 10:00", "string", "", "not times YYYY-MM-DD HH:MM:SS: 2 of 2"},
-		"midnight":        {"2026-01-05 24:00:00|2026-01-05 10:00:00", "string", "", "not times YYYY-MM-DD HH:MM:SS: 1 of 2"},
-		"words":           {"soon", "string", "", "not times YYYY-MM-DD HH:MM:SS: 1 of 1"},
+		"mixed":           {"15.01.2026 10:00:00|16.01.2026 10:00", "string", "", "2 of 2 values are not times YYYY-MM-DD HH:MM:SS"},
+		"midnight":        {"2026-01-05 24:00:00|2026-01-05 10:00:00", "string", "", "1 of 2 values are not times YYYY-MM-DD HH:MM:SS"},
+		"words":           {"soon", "string", "", "1 of 1 values are not times YYYY-MM-DD HH:MM:SS"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := new(answer)

@@ -28,15 +28,15 @@ func ParseBaseURL(raw string, allowHTTP bool) (*url.URL, error) {
 	case u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "":
 		return nil, &Error{Code: 78, Problem: "the base URL is not an http or https address; write https://HOST, such as https://fs1.example.com"}
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
-		return nil, &Error{Code: 78, Problem: "the base URL holds a user, a query or a fragment; write https://HOST alone, such as https://fs1.example.com"}
+		return nil, &Error{Code: 78, Problem: "the base URL has a user name, a ? or a #; write https://HOST alone, such as https://fs1.example.com"}
 	case u.Scheme == "http" && !allowHTTP && !IsLoopback(u.Hostname()):
-		return nil, &Error{Code: 78, Problem: fmt.Sprintf("the base URL would send the API key to %s unencrypted; write https, or set allow_http: true if the network is your own", u.Host)}
+		return nil, &Error{Code: 78, Problem: fmt.Sprintf("the base URL begins with http, so the API key would go to %s unencrypted; write https, or set allow_http: true if the network is your own", u.Host)}
 	}
 	if path := u.EscapedPath(); servicePath.MatchString(path) {
-		return nil, &Error{Code: 78, Problem: "the base URL goes on to /api, which formetl adds itself; write " + u.Scheme + "://" + u.Host + servicePath.ReplaceAllString(path, "")}
+		return nil, &Error{Code: 78, Problem: "the base URL has /api at its end, which formetl adds itself; write " + u.Scheme + "://" + u.Host + servicePath.ReplaceAllString(path, "")}
 	}
 	if m := formPath.FindStringSubmatch(u.Path); m != nil {
-		return nil, &Error{Code: 78, Problem: fmt.Sprintf("the base URL is the address of a form; write %s://%s%s, with the account %s and the form %s", u.Scheme, u.Host, strings.TrimSuffix(u.Path, m[0]), m[1], m[2])}
+		return nil, &Error{Code: 78, Problem: fmt.Sprintf("the base URL is the address of a form; write only %s://%s%s; the account is %s, and the form is %s", u.Scheme, u.Host, strings.TrimSuffix(u.Path, m[0]), m[1], m[2])}
 	}
 	u.Path = strings.TrimRight(u.Path, "/")
 	u.RawPath = strings.TrimRight(u.RawPath, "/")

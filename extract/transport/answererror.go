@@ -84,7 +84,7 @@ func (e *AnswerError) ExitCode() int {
 func (e *AnswerError) Hint() string {
 	switch {
 	case e.NotService() && e.API != "":
-		return fmt.Sprintf("write api: %[1]s, or api: auto to ask the service which one it speaks, below source: in the definition (a command without one: --api %[1]s); if that does not help, check base_url", e.API)
+		return fmt.Sprintf("write api: %[1]s below source: in the definition, or give --api %[1]s to a command without a definition; if that does not help, check base_url", e.API)
 	case e.NotService():
 		return "set base_url (--base-url, FORMETL_BASE_URL) to the service's own address, such as https://fs1.example.com"
 	case !e.Temporary():

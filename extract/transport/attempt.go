@@ -63,7 +63,7 @@ func (s *Sender) exchange(ctx context.Context, call Call) (Header, error) {
 	*call.Body = body.Bytes()
 	switch {
 	case n > s.most:
-		return h, &AnswerError{Offset: -1, Status: h.Status, Problem: fmt.Sprintf("it is larger than the limit of %d bytes", s.most), Fault: FaultBeyond}
+		return h, &AnswerError{Offset: -1, Status: h.Status, Problem: fmt.Sprintf("it is larger than %d bytes, the most that formetl reads of one answer", s.most), Fault: FaultBeyond}
 	case err != nil:
 		return h, s.networkError(ctx, req.URL, err)
 	case h.Status == http.StatusBadRequest && req.URL.Scheme == "http" && wantsTLS.Match(*call.Body):
@@ -125,7 +125,7 @@ func (s *Sender) networkError(ctx context.Context, asked *url.URL, err error) er
 	}
 	if dial, ok := errors.AsType[*net.OpError](cause); ok {
 		if e.unsent = dial.Op == "dial" || dial.Op == "proxyconnect"; dial.Op == "proxyconnect" {
-			e.Problem = fmt.Sprintf("the proxy in %s cannot be reached: %s", proxyVariable("https"), s.cfg.Key.Redact(dial.Err.Error()))
+			e.Problem = fmt.Sprintf("the proxy in %s cannot be reached: %s; correct its address there, or list the service's host in NO_PROXY", proxyVariable("https"), s.cfg.Key.Redact(dial.Err.Error()))
 			return e
 		}
 	}

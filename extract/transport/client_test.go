@@ -35,7 +35,7 @@ func TestParseBaseURL(t *testing.T) {
 		{"https://fs1.example.com/a%2Fb/", false, "https://fs1.example.com/a%2Fb"},
 		{"http://127.0.0.1:8080", false, "http://127.0.0.1:8080"},
 		{"http://127.9.8.7", false, "http://127.9.8.7"},
-		{"https://fs1.example.com/base/acme/form1/index", false, "!write https://fs1.example.com/base, with the account acme and the form form1"},
+		{"https://fs1.example.com/base/acme/form1/index", false, "!write only https://fs1.example.com/base; the account is acme, and the form is form1"},
 		{"http://localhost", false, "http://localhost"},
 		{"http://LocalHost:1", false, "http://LocalHost:1"},
 		{"http://fs1.example.com", true, "http://fs1.example.com"},
@@ -52,8 +52,8 @@ func TestParseBaseURL(t *testing.T) {
 		{"https://fs1.example.com/api", true, "!write https://fs1.example.com"},
 		{"https://fs1.example.com/base/api/v2/acme/forms/", true, "!write https://fs1.example.com/base"},
 		{"https://fs1.example.com/api/gateway", true, "https://fs1.example.com/api/gateway"},
-		{"https://fs1.example.com?x=1", true, "!a query"},
-		{"https://fs1.example.com#x", true, "!a fragment"},
+		{"https://fs1.example.com?x=1", true, "!a ? or a #"},
+		{"https://fs1.example.com#x", true, "!a ? or a #"},
 		{"https://fs1.example.com:port", true, "!not a valid address"},
 		{"https://fs1.exa mple.com", true, "!not a valid address"},
 		{"https://fs1.example.com/\x00", true, "!not a valid address"},
@@ -318,7 +318,7 @@ func TestAnswerSizeIsBound(t *testing.T) {
 		_, err := c.Results(t.Context(), "form1", extract.ResultsQuery{})
 		_, countErr := c.Count(t.Context(), "form1", extract.CountQuery{})
 		for _, err := range []error{err, countErr} {
-			if e := extracttest.MustAs[*transport.AnswerError](t, err); !strings.Contains(e.Problem, "larger than the limit") {
+			if e := extracttest.MustAs[*transport.AnswerError](t, err); !strings.Contains(e.Problem, "the most that formetl reads") {
 				t.Errorf("err = %v", err)
 			}
 		}

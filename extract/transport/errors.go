@@ -75,7 +75,7 @@ type StatusError struct {
 
 // Error names the HTTP status and the pause that the server asks for.
 func (e *StatusError) Error() string {
-	return fmt.Sprintf("HTTP status %d with an answer that is not from the service%s", e.Status, ComeBack(e.RetryAfter))
+	return fmt.Sprintf("HTTP status %d, with an answer that is not the service's but perhaps a proxy's%s", e.Status, ComeBack(e.RetryAfter))
 }
 
 // ExitCode is 75 where trying again may help, else 69.

@@ -57,7 +57,7 @@ func proxyRefusal(scheme string, status int) *NetworkError {
 	case status == http.StatusProxyAuthRequired:
 		e.Problem += fmt.Sprintf("; put its user and password into %s, as http://user:password@host:port", variable)
 	case e.Final:
-		e.Problem += "; allow the service there, or bypass the proxy with NO_PROXY"
+		e.Problem += "; ask those who run the proxy to let formetl reach the service, or list the service's host in NO_PROXY"
 	}
 	return e
 }

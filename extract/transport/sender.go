@@ -176,10 +176,10 @@ func NewSender(cfg Config, dialect Dialect) (*Sender, error) {
 		return nil, &Error{Code: 78, Problem: cfg.Key.Redact(err.Error())}
 	}
 	if noSegment(cfg.Account) {
-		return nil, &Error{Code: 78, Problem: fmt.Sprintf("account %q is not an account; give its name, the first part of the path in the addresses of its forms", cfg.Account)}
+		return nil, &Error{Code: 78, Problem: fmt.Sprintf("%q is not an account; give its name, which comes after the host in the address of a form: https://HOST/ACCOUNT/FORM", cfg.Account)}
 	}
 	if cfg.Key.IsZero() {
-		return nil, &Error{Code: 78, Problem: "no API key; set FORMETL_API_KEY, or name a file that contains the key"}
+		return nil, &Error{Code: 78, Problem: "no API key; set the variable FORMETL_API_KEY, or give --api-key-file FILE, a file that holds only the key"}
 	}
 	if cfg.Retries < 0 {
 		cfg.Retries = DefaultRetries
@@ -465,6 +465,6 @@ func encoded(h Header) error {
 	}
 	return &AnswerError{
 		Offset: -1, Fault: FaultBeyond,
-		Problem: fmt.Sprintf("its content encoding %.40q is not supported, only gzip; if a proxy does this, bypass it with NO_PROXY", encoding),
+		Problem: fmt.Sprintf("it is compressed as %.40q, but formetl reads only gzip; if a proxy does this, list the service's host in NO_PROXY", encoding),
 	}
 }

@@ -73,7 +73,7 @@ var codes = map[int]struct {
 	CodeInvalidValue: {"invalid URL parameter value", 0, ClassFinal, ""},
 	CodeBusy:         {"system too busy", 0, ClassBusy, ""},
 	CodeInvalidKey:   {"invalid API key", 77, ClassFinal, "copy the API key from the form's API page again; for API v2 it is the account's token"},
-	CodeInvalidUser:  {"invalid user", 66, ClassFinal, "check the account: it is the first part of the address of a form"},
+	CodeInvalidUser:  {"invalid user", 66, ClassFinal, "check the account: it comes after the host in the address of a form, https://HOST/ACCOUNT/FORM"},
 	CodeInvalidForm:  {"invalid form", 66, ClassFinal, "check the form's name; `%s` lists the forms of the account"},
 	CodeInvalidID:    {"invalid result ID", 0, ClassFinal, ""},
 }
@@ -84,11 +84,11 @@ func (e *ServiceError) ExitCode() int { return cmp.Or(codes[e.Code].exit, codeIf
 // Hint says what to check after the service refused the request, "" if nothing is known.
 func (e *ServiceError) Hint() string {
 	if e.Code == CodeInvalidValue && e.Asked != "" {
-		return "check what was requested, which is the likely cause: " + e.Asked
+		return "the likely cause is what was asked for: " + e.Asked + "; check it"
 	}
 	hint := strings.Replace(codes[e.Code].hint, "%s", cmp.Or(e.ListForms, "formetl forms"), 1)
 	if code := e.ExitCode(); e.Base != nil && e.Base.Path != "" && (code == 78 || code == 66) {
-		return "the base URL has a path: unless a gateway needs it, write " + e.Base.Scheme + "://" + e.Base.Host + strings.TrimSuffix("; else "+hint, "; else ")
+		return "the base URL has a path; if no gateway needs it, write " + e.Base.Scheme + "://" + e.Base.Host + strings.TrimSuffix("; otherwise "+hint, "; otherwise ")
 	}
 	return hint
 }

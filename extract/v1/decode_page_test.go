@@ -252,7 +252,7 @@ func TestHTMLLabel(t *testing.T) {
 		t.Errorf("err = %v", err)
 	}
 	_, err = decodePage([]byte("<fs_response status='success'><results>"), "text/html")
-	if err == nil || !strings.Contains(err.Error(), "truncated") {
+	if err == nil || !strings.Contains(err.Error(), "ends too early") {
 		t.Errorf("err = %v", err)
 	}
 }
@@ -267,7 +267,7 @@ func TestTruncation(t *testing.T) {
 		if p != nil || !errors.As(err, &answer) {
 			t.Fatalf("cut at byte %d: page %v, err %v", i, p, err)
 		}
-		if i > 0 && !strings.Contains(answer.Problem, "truncated") {
+		if i > 0 && !strings.Contains(answer.Problem, "ends too early") {
 			t.Errorf("cut at byte %d: %v", i, err)
 		}
 	}

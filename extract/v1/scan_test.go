@@ -79,7 +79,7 @@ func TestScan(t *testing.T) {
 }
 
 const (
-	truncated = "truncated"
+	truncated = "ends too early"
 	reference = "a & that does not begin"
 	mismatch  = "an end tag that does not match"
 )

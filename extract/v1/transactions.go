@@ -92,7 +92,7 @@ func (c *Client) Copy(ctx context.Context, form string, to extract.CopyTarget) (
 	r.Parameters.Add("fs_destination_form", to.Form)
 	made, err := askFor(ctx, c, r, "form", func(n *node) (extract.Form, error) { return formOf(n), nil })
 	if transport.MayBeDone(err) {
-		err = &transport.Error{Code: 69, Problem: "it is not known whether the copy was made", Remedy: "look whether `formetl forms` lists the copy before you run the command again", Err: err}
+		err = &transport.Error{Code: 69, Problem: "it is not known whether the copy was made", Remedy: "`formetl forms` shows whether the copy is there; look before you run the command again", Err: err}
 	}
 	return made, err
 }

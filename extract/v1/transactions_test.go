@@ -180,9 +180,9 @@ func TestSearchIsChecked(t *testing.T) {
 		where []extract.Criterion
 		want  string
 	}{
-		{[]extract.Criterion{{Column: "1", Operator: extract.OpEquals, Term: "a"}, {Column: "1", Operator: extract.OpEquals, Term: "b"}}, `search equals on column "1" is given twice`},
+		{[]extract.Criterion{{Column: "1", Operator: extract.OpEquals, Term: "a"}, {Column: "1", Operator: extract.OpEquals, Term: "b"}}, `the search has equals twice on column "1"`},
 		{[]extract.Criterion{{Column: "1", Operator: "like", Term: "a"}}, `unknown operator "like"`},
-		{[]extract.Criterion{{Column: "", Operator: extract.OpEquals, Term: "a"}}, "the column is missing"},
+		{[]extract.Criterion{{Column: "", Operator: extract.OpEquals, Term: "a"}}, "the search with equals has no column"},
 	} {
 		_, err := c.Results(t.Context(), "form1", extract.ResultsQuery{Search: extract.Search{Where: tc.where}})
 		if e := extracttest.MustAs[*transport.Error](t, err); !strings.Contains(e.Problem, tc.want) {

@@ -30,8 +30,8 @@ func TestTreeErrors(t *testing.T) {
 		name, body, want string
 	}{
 		{"glued", "<fs_response status='success'/>x", "text after the root element"},
-		{"too many elements", inResponse(strings.Repeat("<a/>", maxNodes)), "elements, which is more than formetl reads"},
-		{"truncated error", "<fs_response status='error'><error code='3'>", "truncated"},
+		{"too many elements", inResponse(strings.Repeat("<a/>", maxNodes)), "elements, the most that formetl reads"},
+		{"truncated error", "<fs_response status='error'><error code='3'>", "ends too early"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			root, err := decodeTree([]byte(c.body), "")

@@ -57,7 +57,7 @@ func (c *Client) translate(ctx context.Context, form string, s extract.Search) (
 // number is taken for a position, unless some label is a number.
 func (item *choices) position(criterion extract.Criterion) (string, error) {
 	if criterion.Operator != extract.OpEquals {
-		return "", cannotSearch(criterion, "choices can only be searched with equals")
+		return "", cannotSearch(criterion, "of choices it can only search for equal ones (equals)")
 	}
 	numbers := false
 	for place, label := range item.labels {
@@ -73,7 +73,7 @@ func (item *choices) position(criterion extract.Criterion) (string, error) {
 	for _, place := range slices.Sorted(maps.Keys(item.labels)) {
 		seen = append(seen, fmt.Sprintf("%q", item.labels[place]))
 	}
-	return "", cannotSearch(criterion, "it finds a choice only by its position, which formetl learns from the latest results, and none of them has this choice; they have "+
+	return "", cannotSearch(criterion, "none of the latest results has this choice, and formetl can search only for those that they have: "+
 		cmp.Or(strings.Join(seen, ", "), "none"))
 }
 

@@ -103,7 +103,7 @@ func (d *decoder) readAnswer() error {
 			case s.Buf[start] != '[':
 				return s.skip()
 			case found:
-				s.NoteWrong(start, "a second member results")
+				s.NoteWrong(start, `a second "results"`)
 				return s.skip()
 			}
 			found = true
@@ -131,7 +131,7 @@ func (d *decoder) readAnswer() error {
 	case s.Ours:
 		return s.Problem(transport.FaultWrong, -1, `it has no list "results"`)
 	}
-	return s.Problem(transport.FaultForeign, -1, "not from the service: it has neither an array named results nor a member named error")
+	return s.Problem(transport.FaultForeign, -1, `not from the service: it has neither "results" nor "error"`)
 }
 
 // end reads blanks to the end of the answer.

@@ -131,9 +131,9 @@ func (d *decoder) readItemMembers(i *item, first bool, from int) error {
 		start := s.Pos
 		switch string(name) {
 		case "id":
-			return d.readOnce(&i.id, &i.hasID, "an item's id that is an object or an array", "a second id in one item")
+			return d.readOnce(&i.id, &i.hasID, `an item whose "id" is an object or an array`, `a second "id" in one item`)
 		case "position":
-			i.position, _, err = s.scalar("a position that is an object or an array")
+			i.position, _, err = s.scalar(`an item whose "position" is an object or an array`)
 			return err
 		case "value", "values":
 			if from >= 0 && i.hasID && i.kind == kindNone && (s.Buf[start] == '"' || s.Buf[start] == '[') {
@@ -174,7 +174,7 @@ func (d *decoder) readItemValue(i *item) error {
 		return s.word("null")
 	}
 	if i.hasValue || i.hasValues {
-		s.NoteWrong(start, "an item with more than one value or values")
+		s.NoteWrong(start, `an item with more than one "value" or "values"`)
 		return s.skip()
 	}
 	if s.Buf[start] != '[' {
@@ -283,11 +283,11 @@ func (d *decoder) readEntry() (e entry, ok bool, err error) {
 	err = s.members(true, func(name []byte) error {
 		switch string(name) {
 		case "value":
-			return d.readOnce(&value, &hasValue, "a choice's value that is an object or an array", "a second value in one choice")
+			return d.readOnce(&value, &hasValue, `a choice whose "value" is an object or an array`, `a second "value" in one choice`)
 		case "other":
-			return d.readOnce(&other, &hasOther, "a choice's other that is an object or an array", "a second other in one choice")
+			return d.readOnce(&other, &hasOther, `a choice whose "other" is an object or an array`, `a second "other" in one choice`)
 		case "position":
-			return d.readOnce(&position, &hasPosition, "a choice's position that is an object or an array", "a second position in one choice")
+			return d.readOnce(&position, &hasPosition, `a choice whose "position" is an object or an array`, `a second "position" in one choice`)
 		}
 		return s.skip()
 	})

@@ -64,7 +64,7 @@ func (d *decoder) readResult() error {
 		}
 	}
 	if d.known[slotID].row != d.row {
-		s.NoteWrong(start, "a result without an id; choose a results view that shows the reference number")
+		s.NoteWrong(start, "a result without an id; choose a results view (view) that shows the reference number")
 	}
 	return nil
 }

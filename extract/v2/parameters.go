@@ -34,9 +34,9 @@ func searchable(c extract.Criterion) error {
 	var why string
 	switch {
 	case c.Operator.Bare():
-		why = "it cannot search for columns that are empty or answered"
+		why = "it cannot ask whether a column is empty"
 	case c.Operator != extract.OpEquals && page.KnownMeta(c.Column):
-		why = "metas can only be searched with equals"
+		why = "of metas it can only search for equal values (equals)"
 	default:
 		return nil
 	}

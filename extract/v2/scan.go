@@ -161,7 +161,7 @@ func (s *scanner) literal() error {
 	return s.number()
 }
 
-const noValue = "a value that is neither a string nor a number, object, array, true, false or null"
+const noValue = "a value that JSON does not know"
 
 // word reads one of the literals true, false and null.
 func (s *scanner) word(word string) error {

@@ -130,13 +130,13 @@ func counted(results int, last, limit string) (int64, error) {
 	n, err := strconv.ParseInt(last, 10, 64)
 	switch {
 	case results > 1 || limit != "" && limit != "1":
-		return 0, fmt.Errorf("%w: it ignores limit=1", extract.ErrNoCount)
+		return 0, fmt.Errorf("%w: asked for one result (limit=1), it sends several", extract.ErrNoCount)
 	case results == 0 && (last == "" || err == nil && 0 <= n && n <= 1):
 		return 0, nil // with no results the last page is missing, 0 or 1
 	case last == "":
 		return 0, fmt.Errorf("%w: the header %s is missing", extract.ErrNoCount, lastPage)
 	case err != nil || n < 1 || results == 0:
-		return 0, fmt.Errorf("%w: the header %s has no sensible value", extract.ErrNoCount, lastPage)
+		return 0, fmt.Errorf("%w: the header %s is not the number of a page", extract.ErrNoCount, lastPage)
 	}
 	return n, nil
 }

@@ -205,7 +205,7 @@ func TestHint(t *testing.T) {
 		want          string
 	}{
 		{service(transport.CodeInvalidKey, 401), "run", "", "copy the API key from the form's API page again; for API v2 it is the account's token"},
-		{service(transport.CodeInvalidUser, 404), "run", "", "check the account: it is the first part of the address of a form"},
+		{service(transport.CodeInvalidUser, 404), "run", "", "check the account: it comes after the host in the address of a form, https://HOST/ACCOUNT/FORM"},
 		{service(transport.CodeInvalidForm, 404), "run", "", "check the form's name; `formetl forms` lists the forms of the account"},
 		{service(transport.CodeBusy, 503), "run", "", "run the same command again later"},
 		{&transport.OutageError{Last: &transport.NetworkError{}}, "run", "", "run the same command again later"},
@@ -228,8 +228,8 @@ func TestHint(t *testing.T) {
 		{&definition.Error{File: "p.yaml"}, "run", "", "fix this, then check it with `formetl validate p.yaml`"},
 		{&definition.Error{}, "validate", "", ""},
 		{&definition.Fault{Code: ExitConfig, Cure: "restore it"}, "run", "", "restore it"},
-		{&reconcile.VerifyError{}, "run", "no result is kept", "try again later, or go on without this check (export --no-verify; verify: false in a definition); run `formetl doctor DEFINITION` (`formetl init` writes a definition) and send its table to the people who run the service; it contains no answers"},
-		{&transport.ServiceError{Code: transport.CodeInvalidValue, Status: 400, Asked: "view 77"}, "export", "", "check what was requested, which is the likely cause: view 77"},
+		{&reconcile.VerifyError{}, "run", "no result is kept", "try again later, or go on without this check (export --no-verify; verify: false in a definition); run `formetl doctor DEFINITION` (without a definition, first `formetl init`) and send the table that it prints to the people who run the service; it contains no answers"},
+		{&transport.ServiceError{Code: transport.CodeInvalidValue, Status: 400, Asked: "view 77"}, "export", "", "the likely cause is what was asked for: view 77; check it"},
 		{&transport.RequestError{Err: service(transport.CodeInvalidValue, 400)}, "export", "", "check in a browser whether the service works; then run the same command again"},
 		{&transport.AnswerError{WebPages: 3}, "run", "", "set base_url (--base-url, FORMETL_BASE_URL) to the service's own address, such as https://fs1.example.com"},
 		{unreadable(transport.FaultGarbled), "run", "", "run the same command again later"},
