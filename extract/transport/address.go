@@ -21,12 +21,9 @@ var formPath = regexp.MustCompile(`/([^/]+)/([^/]+)/index/*$`)
 // of the service itself, such as /api, which requests add.
 func ParseBaseURL(raw string, allowHTTP bool) (*url.URL, error) {
 	u, err := url.Parse(raw)
-	if err != nil { // err quotes the address, which may hold the API key
-		return nil, &Error{Code: 78, Problem: "the base URL is not a valid address; write https://HOST, such as https://fs1.example.com"}
-	}
 	switch {
-	case u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "":
-		return nil, &Error{Code: 78, Problem: "the base URL is not an http or https address; write https://HOST, such as https://fs1.example.com"}
+	case err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "": // err quotes the address, which may hold the API key
+		return nil, &Error{Code: 78, Problem: "the base URL is not a valid address of http or https; write https://HOST, such as https://fs1.example.com"}
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
 		return nil, &Error{Code: 78, Problem: "the base URL has a user name, a ? or a #; write https://HOST alone, such as https://fs1.example.com"}
 	case u.Scheme == "http" && !allowHTTP && !IsLoopback(u.Hostname()):

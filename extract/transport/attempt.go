@@ -125,7 +125,8 @@ func (s *Sender) networkError(ctx context.Context, asked *url.URL, err error) er
 	}
 	if dial, ok := errors.AsType[*net.OpError](cause); ok {
 		if e.unsent = dial.Op == "dial" || dial.Op == "proxyconnect"; dial.Op == "proxyconnect" {
-			e.Problem = fmt.Sprintf("the proxy in %s cannot be reached: %s; correct its address there, or list the service's host in NO_PROXY", proxyVariable("https"), s.cfg.Key.Redact(dial.Err.Error()))
+			e.Problem = fmt.Sprintf("the proxy in %s cannot be reached: %s", proxyVariable("https"), s.cfg.Key.Redact(dial.Err.Error()))
+			e.remedy = "correct the proxy's address there, or list the service's host in NO_PROXY; then run the same command again"
 			return e
 		}
 	}

@@ -81,7 +81,7 @@ func badSource() []badDefinition {
 	return []badDefinition{
 		{"source is text", "source:\n", "source: here\nx:\n", 3, "source", "group of keys is expected, not text", "indentation"},
 		{"base_url missing", "  base_url: https://fs1.example.com\n", "", 3, "source.base_url", "required key is missing", "add base_url:"},
-		url("other scheme", "ftp://fs1.example.com", "not an http or https address", "https://HOST"),
+		url("other scheme", "ftp://fs1.example.com", "not a valid address of http or https", "https://HOST"),
 		url("user and password", "https://me:CANARY@fs1.example.com", "a user, a query or a fragment", "https://HOST"),
 		url("query", "https://fs1.example.com/?fs_api_key="+canary, "a user, a query or a fragment", "https://HOST"),
 		url("the interface's path", "https://fs1.example.com/api/users/acme/forms", "formetl adds itself", "write https://fs1.example.com"),
@@ -323,7 +323,7 @@ func TestAllProblemsAtOnce(t *testing.T) {
 		"dir/p.yaml:1:1: name: the required key is missing; add name:",
 		"dir/p.yaml:2:10: version: formetl knows version 1 only; write version: 1",
 		"dir/p.yaml:3:1: source.account: the required key is missing; add account:",
-		"dir/p.yaml:4:13: source.base_url: the base URL is not an http or https address; ",
+		"dir/p.yaml:4:13: source.base_url: the base URL is not a valid address of http or https; ",
 		"dir/p.yaml:5:13: source.timezone: \"Mars\" is not a time zone that this machine knows; ",
 		"dir/p.yaml:6:12: forms[1]: the form \"a\" is listed twice; keep one of them",
 		"dir/p.yaml:8:11: load[0].path: the file's extension does not tell its format; ",

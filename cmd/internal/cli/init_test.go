@@ -249,7 +249,7 @@ func TestInitAsksWhatFlagsLeave(t *testing.T) {
 func TestInitRefusesFlags(t *testing.T) {
 	w := newInitWorld(t, smallForm())
 	for _, c := range []struct{ args, key, says string }{
-		{"--base-url ftp://x", "--base-url", "not an http or https address"},
+		{"--base-url ftp://x", "--base-url", "not a valid address of http or https"},
 		{"--base-url http://fs1.example.com", "--base-url", "start init with --allow-http"},
 		{"--api v9", "--api", "give v1, v2 or auto"},
 		{"--account a/b", "--account", "cannot be used in a path"},
