@@ -58,7 +58,7 @@ func (c *Changes) problem() string {
 	case c == nil:
 		return ""
 	case c.Method != MethodChanges && c.Method != MethodLookback:
-		return fmt.Sprintf("has the unknown method %q", c.Method)
+		return fmt.Sprintf("was made in a way that this version of formetl does not know, %q", c.Method)
 	case slices.ContainsFunc(c.Known, func(r ChangedResult) bool { return r.ID < 0 }),
 		slices.ContainsFunc(c.Later, func(id int64) bool { return id < 0 }):
 		return "contains a negative id"

@@ -43,11 +43,11 @@ type CommitError struct {
 
 // Error names the step that failed, the cause, and what happens next.
 func (e *CommitError) Error() string {
-	next := "nothing was published; run the same command again"
+	next := "nothing of the run is in the output; run the same command again"
 	if e.Recorded {
-		next = "the next run finishes it"
+		next = "the next run does the rest"
 	}
-	return fmt.Sprintf("the commit of run %s failed at step %q: %v; %s", e.RunID, e.Step, e.Err, next)
+	return fmt.Sprintf("run %s could not put its results in place (step %q): %v; %s", e.RunID, e.Step, e.Err, next)
 }
 
 // Unwrap returns the cause of the failed commit.

@@ -236,7 +236,7 @@ func TestCommitChecksItself(t *testing.T) {
 		{"an id set without content", func(c *load.Commit) {
 			c.Beside = c.Beside[:1]
 			c.Beside[0].Encode = func() ([]byte, error) { return nil, nil }
-		}, "is empty"},
+		}, "would be empty"},
 		{"removes the manifest", func(c *load.Commit) { c.Remove = []string{load.ManifestName} }, "which is not a file of a dataset"},
 		{"removes an id set outside", func(c *load.Commit) { c.Remove = []string{"_ids/../x.ids"} }, "which is not a file of a dataset"},
 		{"rows do not add up", func(c *load.Commit) { c.Manifest.Rows++ }, "rows"},
@@ -261,8 +261,8 @@ func TestCommitChecksItself(t *testing.T) {
 
 func TestCommitErrorSaysWhatIsNext(t *testing.T) {
 	for recorded, want := range map[bool]string{
-		false: `the commit of run r failed at step "parts": cause; nothing was published; run the same command again`,
-		true:  `the commit of run r failed at step "parts": cause; the next run finishes it`,
+		false: `run r could not put its results in place (step "parts"): cause; nothing of the run is in the output; run the same command again`,
+		true:  `run r could not put its results in place (step "parts"): cause; the next run does the rest`,
 	} {
 		err := &load.CommitError{RunID: "r", Step: load.StepParts, Recorded: recorded, Err: fmt.Errorf("cause")}
 		if err.Error() != want {

@@ -84,7 +84,7 @@ func (r *committing) compare(ctx context.Context) error {
 		return err
 	}
 	if version != r.Base {
-		return fmt.Errorf("%s was changed since this run began: %w", r.manifest(), ErrConflict)
+		return fmt.Errorf("%s is not as it was when this run began: %w", r.manifest(), ErrConflict)
 	}
 	if r.File != "" {
 		r.Previous = now
@@ -111,7 +111,7 @@ func (r *committing) compare(ctx context.Context) error {
 
 // busy is the error for another run that wants to commit while this commit is recorded.
 func (c *Commit) busy() error {
-	return fmt.Errorf("run %s is committing here, or died and the next run finishes its commit: %w", c.RunID, ErrConflict)
+	return fmt.Errorf("run %s is putting its results in place here, or was stopped while it did, and the next run does the rest: %w", c.RunID, ErrConflict)
 }
 
 // writeBeside writes the id set or the dead letters of a part, before any manifest names them.
@@ -121,7 +121,7 @@ func (r *committing) writeBeside(ctx context.Context, o PartObject) error {
 		return err
 	}
 	if len(data) == 0 {
-		return fmt.Errorf("%s is empty, which even the file of no ids is not", o.Name)
+		return fmt.Errorf("%s would be empty; this is a bug in formetl", o.Name)
 	}
 	return r.d.Put(ctx, o.Name, data, AnyVersion)
 }
@@ -180,7 +180,7 @@ func (r *committing) makeVisible(ctx context.Context) error {
 	}
 	err := eachAt(ctx, r, StepParts, r.New, r.d.Commit)
 	if errors.Is(err, ErrConflict) { // an object of a part's name stays, so retries fail
-		err = &Error{Kind: ErrUnusable, Op: "commit", Path: "the parts", Hint: "move that file away (no manifest lists it), and run again", Err: err}
+		err = &Error{Kind: ErrUnusable, Op: "write", Path: "the parts", Hint: "move that file away (no manifest lists it), and run again", Err: err}
 	}
 	if err == nil && r.File != "" {
 		err = r.at(StepLetters, func() error { return r.writeLetters(ctx) })

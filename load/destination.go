@@ -161,7 +161,7 @@ var (
 	ErrConflict error = passing("another program changed it meanwhile")
 	// ErrStagedGone means that the bytes of a prepared object are gone. The object must be staged
 	// again.
-	ErrStagedGone error = passing("the file that was prepared is gone")
+	ErrStagedGone error = passing("what the run had prepared for it is gone or was changed")
 )
 
 // passing is an error that may be gone when the command is run again.

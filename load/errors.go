@@ -85,7 +85,7 @@ func NotOrdinary(path string, info fs.FileInfo, link func() (string, error)) err
 	case mode&fs.ModeSymlink == 0:
 		return &Error{
 			Kind: ErrUnusable, Op: "write", Path: path, Err: errors.New("it is not an ordinary file, and would be replaced by one"),
-			Hint: "give another file, or - for standard output",
+			Hint: "give the name of a file (- in export: standard output)",
 		}
 	}
 	target, err := link()
@@ -94,7 +94,7 @@ func NotOrdinary(path string, info fs.FileInfo, link func() (string, error)) err
 	}
 	return &Error{
 		Kind: ErrUnusable, Op: "write", Path: path, Err: fmt.Errorf("it is a link to %s, and would be replaced by a file", target),
-		Hint: "give the file that the link leads to, remove the link, or give - for standard output",
+		Hint: "give that file itself, or remove the link",
 	}
 }
 

@@ -161,7 +161,7 @@ func needed(l Leftover, holders []ScopedHolder, records map[string]*Commit) stri
 	}
 	for _, c := range records {
 		if l.Run == c.RunID || l.Run == "" && slices.ContainsFunc(c.New, func(p Prepared) bool { return p.Name == l.Name }) {
-			return fmt.Sprintf("run %s has to be finished; the next run does that", c.RunID)
+			return fmt.Sprintf("run %s was stopped before its end; the next run needs this to do the rest", c.RunID)
 		}
 	}
 	switch {

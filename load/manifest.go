@@ -237,7 +237,7 @@ type ManifestError struct {
 
 // Error says that the object is no manifest of formetl, and why.
 func (e *ManifestError) Error() string {
-	s := fmt.Sprintf("%s is damaged or not from formetl: %s", e.Name, e.Problem)
+	s := fmt.Sprintf("%s is damaged, or not from this version of formetl: %s", e.Name, e.Problem)
 	if e.Err != nil {
 		s += ": " + e.Err.Error()
 	}
@@ -288,7 +288,7 @@ func (p *Part) UnmarshalJSON(data []byte) error {
 	*p = Part{Path: j.Path, From: j.From, To: j.To, Rows: j.Rows, Rejected: j.Rejected, Bytes: j.Bytes, SHA256: j.SHA256, IDs: j.IDs, Letters: j.Letters, Undated: j.Undated, Unfetched: j.Unfetched}
 	if j.Rows > 0 {
 		if j.MinID == nil || j.MaxID == nil {
-			return fmt.Errorf("the part %q has rows but no ids", j.Path)
+			return fmt.Errorf("the part %q has rows, but no lowest and highest id", j.Path)
 		}
 		p.MinID, p.MaxID = *j.MinID, *j.MaxID
 	}

@@ -56,7 +56,7 @@ func (m *Manifest) problem() string {
 		rows += p.Rows
 	}
 	if rows != m.Rows {
-		return fmt.Sprintf("its parts have %d rows, but it says %d", rows, m.Rows)
+		return fmt.Sprintf("its parts have %d rows together, but it says %d", rows, m.Rows)
 	}
 	if problem := m.Changes.problem(); problem != "" {
 		return "its list of changes " + problem
@@ -76,16 +76,16 @@ func (p *Part) problem() string {
 	case !isSHA256(p.SHA256):
 		return "has no sha256"
 	case p.IDs != "" && !isSHA256(p.IDs):
-		return "has a bad sha256 of its ids"
+		return "names its list of ids by something that is no sha256"
 	case p.Letters != "" && !isSHA256(p.Letters):
-		return "has a bad sha256 of its dead letters"
+		return "names its dead letters by something that is no sha256"
 	case !p.From.IsZero() && !p.To.IsZero() && !p.From.Before(p.To.Time):
 		return "ends before it begins"
 	case p.Undated && (!p.From.IsZero() || !p.To.IsZero()):
-		return "has no date but has a window"
+		return "holds results without a date, but has dates"
 	}
 	if key, err := ParsePartName(p.Path); err == nil && (key.Undated != p.Undated || !key.From.Equal(p.From.Time) || !key.To.Equal(p.To.Time)) {
-		return "has a different window than its name says"
+		return "has other dates than its name says"
 	}
 	return ""
 }

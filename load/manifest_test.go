@@ -204,17 +204,17 @@ func TestDecodeManifestRefuses(t *testing.T) {
       "min_id"`, `"rejected": -1,
       "min_id"`, "negative size"},
 		{"negative bytes", `"bytes": 10,`, `"bytes": -10,`, "negative size"},
-		{"rows without ids", `"min_id": 5`, `"min_id": null`, "has rows but no ids"},
+		{"rows without ids", `"min_id": 5`, `"min_id": null`, "has rows, but no lowest and highest id"},
 		{"a lowest id above the highest", `"min_id": 5`, `"min_id": 50`, "a lowest id above the highest"},
-		{"rows that do not add up", `"rows": 3`, `"rows": 4`, "have 3 rows, but it says 4"},
+		{"rows that do not add up", `"rows": 3`, `"rows": 4`, "have 3 rows together, but it says 4"},
 		{"a date that is none", "2026-01-02 00:00:00", "2026-02-30 00:00:00", "is not a time"},
 		{"an instant", "2026-01-02 00:00:00", "2026-01-02T00:00:00Z", "is not a time"},
 		{"a number for a time", `"from": "2026-01-02 00:00:00"`, `"from": 7`, "cannot be read"},
 		{"a part that ends before it begins", `"from": "2026-01-02 00:00:00"`, `"from": "2027-01-02 00:00:00"`, "ends before"},
-		{"an undated part with a window", `"to": null`, `"to": "2026-01-02 00:00:00"`, "no date but has a window"},
-		{"another window than the name's", `"to": "2026-01-02 00:00:00"`, `"to": "2026-01-02 12:00:00"`, "a different window"},
-		{"undated no more", `"undated"`, `"undatedx"`, "a different window"},
-		{"another method of changes", `"method": "changes"`, `"method": "guess"`, `has the unknown method "guess"`},
+		{"an undated part with a window", `"to": null`, `"to": "2026-01-02 00:00:00"`, "without a date, but has dates"},
+		{"another window than the name's", `"to": "2026-01-02 00:00:00"`, `"to": "2026-01-02 12:00:00"`, "other dates than its name says"},
+		{"undated no more", `"undated"`, `"undatedx"`, "other dates than its name says"},
+		{"another method of changes", `"method": "changes"`, `"method": "guess"`, `does not know, "guess"`},
 		{"a moment of changes that is none", `"known_to": "2026-01-02 23:59:59"`, `"known_to": "yesterday"`, "is not a time"},
 		{"a change with a negative id", `"id": 9`, `"id": -9`, "negative id"},
 		{"a later result with a negative id", "12\n", "-12\n", "negative id"},
@@ -262,7 +262,7 @@ func TestReadManifest(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, _, err = load.ReadManifest(t.Context(), d, "x.csv.manifest.json")
-	if err == nil || !strings.HasPrefix(err.Error(), "x.csv.manifest.json is damaged or not from formetl: ") {
+	if err == nil || !strings.HasPrefix(err.Error(), "x.csv.manifest.json is damaged, or not from this version of formetl: ") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -61,7 +61,7 @@ const (
 // BadName is the error, an ErrConfig, of an object name that destinations refuse. The name could
 // lead out of the destination, lie in the control folder, or not be storable everywhere.
 func BadName(name, problem string) error {
-	return &Error{Kind: ErrConfig, Op: "use", Path: fmt.Sprintf("the name %q", name), Err: errors.New(problem), Hint: "use a relative path of plain names, separated by /"}
+	return &Error{Kind: ErrConfig, Op: "use", Path: fmt.Sprintf("the name %q", name), Err: errors.New(problem), Hint: "write names with single / between them, without . or .. and without / at the beginning or end"}
 }
 
 // CheckName checks the name of an object. It must be relative, slash-separated
@@ -120,29 +120,29 @@ func nameProblem(name string) string {
 	case !utf8.ValidString(name):
 		return "it is not valid UTF-8"
 	case strings.HasPrefix(name, "/"):
-		return "it is absolute"
+		return "it begins with /"
 	}
 	for _, r := range name {
 		if r < 0x20 || r == 0x7f {
 			return "it contains a control character"
 		}
 		if r == '\\' {
-			return "it contains a backslash, which separates folders on some systems"
+			return "it contains a backslash, which Windows takes for /"
 		}
 	}
 	for element := range strings.SplitSeq(name, "/") {
 		switch {
 		case element == "":
-			return "it has an empty element"
+			return "it has / at its end, or twice in a row"
 		case element == "." || element == "..":
-			return fmt.Sprintf("its element %q could leave the destination", element)
+			return fmt.Sprintf("%q in it could lead out of the output", element)
 		case len(element) > maxElement:
-			return fmt.Sprintf("one of its elements is longer than %d bytes", maxElement)
+			return fmt.Sprintf("one of the names in it is longer than %d bytes", maxElement)
 		}
 	}
 	// IsLocal also refuses drive letters and device names of Windows.
 	if !filepath.IsLocal(filepath.FromSlash(name)) {
-		return "it is not a local path"
+		return "it does not lead to a place below the output"
 	}
 	return ""
 }

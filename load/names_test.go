@@ -15,16 +15,16 @@ import (
 func TestCheckNameSaysWhy(t *testing.T) {
 	for name, want := range map[string]string{
 		"":                        "it is empty",
-		"/a":                      "it is absolute",
-		"a/../b":                  `its element ".." could leave the destination`,
-		"./a":                     `its element "." could leave the destination`,
-		"a//b":                    "it has an empty element",
-		"a/":                      "it has an empty element",
+		"/a":                      "it begins with /",
+		"a/../b":                  `".." in it could lead out of the output`,
+		"./a":                     `"." in it could lead out of the output`,
+		"a//b":                    "it has / at its end, or twice in a row",
+		"a/":                      "it has / at its end, or twice in a row",
 		`a\b`:                     "it contains a backslash",
 		"a\tb":                    "it contains a control character",
 		"a\x7f":                   "it contains a control character",
 		"\xff":                    "it is not valid UTF-8",
-		strings.Repeat("a", 256):  "one of its elements is longer than 255 bytes",
+		strings.Repeat("a", 256):  "one of the names in it is longer than 255 bytes",
 		strings.Repeat("a/", 520): "it is longer than 1024 bytes",
 	} {
 		err := load.CheckName(name)

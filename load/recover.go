@@ -122,7 +122,7 @@ type RecordError struct {
 
 // Error names the record of the commit and what is wrong with it.
 func (e *RecordError) Error() string {
-	return fmt.Sprintf("cannot read the record of an unfinished commit, %s; it is damaged, or from another version of formetl: %v", e.Path, e.Err)
+	return fmt.Sprintf("cannot read %s, where a run that was stopped noted what is left to do; the file is damaged, or from another version of formetl: %v", e.Path, e.Err)
 }
 
 // Unwrap returns the cause, for example an error of the JSON.
@@ -133,7 +133,7 @@ func (e *RecordError) ExitCode() int { return 74 }
 
 // Hint advises to run with --full, which removes the record (see Recover).
 func (e *RecordError) Hint() string {
-	return "run with --full, which removes this record, reads every result again and replaces the output"
+	return "run with --full, which removes this file, reads every result again and replaces the output"
 }
 
 // readRecord reads and checks the record of a commit, which is nil if there is none. If
@@ -150,7 +150,7 @@ func readRecord(ctx context.Context, s Store, name string) (*Commit, error) {
 	}
 	c, err := decodeRecord(data)
 	if err == nil && name != recordName(c.File) {
-		err = fmt.Errorf("it is the record of %q, which is somewhere else", c.File)
+		err = fmt.Errorf("it belongs to another output, %q", c.File)
 	}
 	if err != nil {
 		return nil, &RecordError{Path: where(s, name), Err: err}

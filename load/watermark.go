@@ -45,13 +45,13 @@ func (m *Manifest) ResetWatermark(to WallTime) (changed bool, err error) {
 	case to.Equal(before.Time):
 		return false, nil
 	case !to.IsZero() && (before.IsZero() || to.After(before.Time)):
-		known := "it has no watermark yet"
+		known := "it has no watermark yet, so that the results before that time would be missing"
 		if !before.IsZero() {
-			known = "results were read up to " + before.String()
+			known = "results were read only up to " + before.String() + ", so that those after it would be missing"
 		}
 		return false, &Error{
-			Kind: ErrUsage, Op: "set", Path: "the watermark of the dataset to " + to.String(), Hint: "give an earlier time, or leave out --watermark to remove it",
-			Err: errors.New(known + ", and the results in between would be missing"),
+			Kind: ErrUsage, Op: "set", Path: "the watermark of the dataset to " + to.String(), Hint: "give an earlier time, or leave out --watermark, so that the next run begins like the first",
+			Err: errors.New(known),
 		}
 	}
 	if m.Watermark = Wall(to.Time); to.IsZero() {

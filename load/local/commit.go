@@ -17,11 +17,11 @@ func (d *Destination) Commit(ctx context.Context, p load.Prepared) error {
 	if err := checkPrepared(p); err != nil {
 		return err
 	}
-	err := d.in(ctx, "commit", p.Name, func(root *os.Root) error {
+	err := d.in(ctx, "create", p.Name, func(root *os.Root) error {
 		dir := path.Dir(p.Name)
 		info, err := root.Lstat(p.Staged)
 		if err == nil && info.Size() != p.Bytes {
-			return fail("commit", d.path(p.Staged), errLength)
+			return fail("use", d.path(p.Staged), errLength)
 		}
 		if err == nil {
 			if err = inFolder(root, dir, func() error { return d.publish(ctx, root, p) }); err != nil {
@@ -42,7 +42,7 @@ func (d *Destination) Commit(ctx context.Context, p load.Prepared) error {
 		return removeStaged(root, p.Staged, d.path(p.Staged))
 	})
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("cannot commit %s: the folder %s no longer exists: %w", p.Name, d.root, load.ErrStagedGone)
+		return fmt.Errorf("cannot create %s: the folder %s was removed meanwhile: %w", p.Name, d.root, load.ErrStagedGone)
 	}
 	return err
 }
@@ -53,7 +53,7 @@ func (d *Destination) committed(ctx context.Context, p load.Prepared) error {
 	same, err := d.holds(ctx, p.Name, p)
 	switch {
 	case errors.Is(err, load.ErrNotExist):
-		return fmt.Errorf("cannot commit %s: the file that was prepared for it is missing or has changed: %w", d.path(p.Name), load.ErrStagedGone)
+		return fmt.Errorf("cannot create %s: %w", d.path(p.Name), load.ErrStagedGone)
 	case err != nil:
 		return fail("create", d.path(p.Name), err)
 	case same:
@@ -63,7 +63,7 @@ func (d *Destination) committed(ctx context.Context, p load.Prepared) error {
 		// staged file that should replace it is gone.
 		return fmt.Errorf("cannot replace %s: %w", d.path(p.Name), load.ErrStagedGone)
 	}
-	return fmt.Errorf("cannot commit %s: a file with this name and other content already exists, and formetl does not overwrite it: %w", d.path(p.Name), load.ErrConflict)
+	return fmt.Errorf("cannot create %s: another file with this name exists, which formetl does not overwrite: %w", d.path(p.Name), load.ErrConflict)
 }
 
 // publish gives the staged file its final name. With p.Replace it replaces a file of that
@@ -100,7 +100,7 @@ func (d *Destination) Check(ctx context.Context, p load.Prepared) error {
 	}
 	err = d.committed(ctx, p)
 	if errors.Is(err, load.ErrConflict) { // another file has the name, which matters only to Commit
-		return fmt.Errorf("cannot commit %s: the file that was prepared for it is missing or has changed: %w", d.path(p.Name), load.ErrStagedGone)
+		return fmt.Errorf("cannot create %s: %w", d.path(p.Name), load.ErrStagedGone)
 	}
 	return err
 }

@@ -13,7 +13,7 @@ import (
 
 var (
 	errNotOrdinary = errors.New("it is not an ordinary file")
-	errLength      = errors.New("the file is not as long as what was written")
+	errLength      = errors.New("the file is shorter or longer than what was written to it")
 )
 
 // fail turns an error of the operating system into a *load.Error: load.ErrUnusable or, if the
@@ -41,7 +41,7 @@ func failRead(op, path string, err error) error {
 func cause(err error) (hint string, kind load.Kind) {
 	switch {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		return "free some space there; what was there before is kept", load.ErrFailed
+		return "free some space on that disk; what was there before is kept", load.ErrFailed
 	case errors.Is(err, syscall.EFBIG):
 		return "raise the limit on file sizes (ulimit -f, or a quota)", load.ErrFailed
 	case errors.Is(err, syscall.EIO):
@@ -53,7 +53,7 @@ func cause(err error) (hint string, kind load.Kind) {
 	case errors.Is(err, fs.ErrNotExist):
 		return "check the path, and that its disk is mounted", load.ErrUnusable
 	case errors.Is(err, syscall.ENOTDIR):
-		return "a file has the name of the folder; move it away, or choose another path", load.ErrUnusable
+		return "a file lies where a folder is needed; move it away, or choose another path", load.ErrUnusable
 	case errors.Is(err, syscall.EISDIR), errors.Is(err, fs.ErrExist):
 		return "something else has this name; move it away, or choose another path", load.ErrUnusable
 	case errors.Is(err, syscall.ENAMETOOLONG):
@@ -69,7 +69,7 @@ func cause(err error) (hint string, kind load.Kind) {
 		return "", load.ErrFailed
 	}
 	// An error of os.Root itself has no errno.
-	return "remove links there that lead out of the folder", load.ErrUnusable
+	return "a link in this path leads out of the output's folder; remove it, or choose another path", load.ErrUnusable
 }
 
 // bare removes the path from an error, because the message that wraps it names the path too.

@@ -42,12 +42,12 @@ func TestFail(t *testing.T) {
 		{wrap(syscall.EACCES), false, "give the user who runs formetl the right to write there"},
 		{wrap(syscall.EPERM), false, "give the user who runs formetl the right to write there"},
 		{wrap(syscall.ENOENT), false, "its disk is mounted"},
-		{wrap(syscall.ENOTDIR), false, "a file has the name of the folder"},
+		{wrap(syscall.ENOTDIR), false, "a file lies where a folder is needed"},
 		{wrap(syscall.EISDIR), false, "something else has this name"},
 		{wrap(syscall.EEXIST), false, "something else has this name"},
 		{wrap(syscall.ENAMETOOLONG), false, "choose a shorter path"},
 		{wrap(syscall.ELOOP), false, "in a circle"},
-		{wrap(errors.New("path escapes from parent")), false, "lead out of the folder"},
+		{wrap(errors.New("path escapes from parent")), false, "leads out of the output's folder"},
 		{&os.LinkError{Op: "link", Old: "a", New: "/secret/inner", Err: syscall.EIO}, true, "check the disk"},
 	} {
 		err := fail("create", "/out/x.csv", test.err)

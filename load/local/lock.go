@@ -112,7 +112,7 @@ func (d *Destination) Acquire(ctx context.Context, scope string, h load.Holder) 
 			return nil, err
 		}
 	}
-	root, err := d.open(ctx, "take the lease of", d.path(scope), true)
+	root, err := d.open(ctx, "lock", d.path(scope), true)
 	if err != nil {
 		return nil, err
 	}

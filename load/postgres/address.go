@@ -25,7 +25,7 @@ var ErrDSN = errors.New("the dsn is not a connection string of PostgreSQL, such 
 func Address(dsn string) (string, error) {
 	config, err := pgconn.ParseConfig(dsn)
 	if file, ok := errors.AsType[*fs.PathError](err); ok {
-		return "", fmt.Errorf("a file that the dsn or a PG… variable names cannot be read: %w", file)
+		return "", fmt.Errorf("a file that is named in the dsn or in a PG… variable cannot be read: %w", file)
 	}
 	if err != nil {
 		return "", ErrDSN // the error's cause may hold the password

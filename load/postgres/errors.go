@@ -25,10 +25,10 @@ type failure struct {
 func states() map[string]failure {
 	later := "try again later"
 	misfit := "find the row in the server's log; then widen the column in the database, or correct its type in the schema"
-	rights := "grant the role USAGE and CREATE on the schema, and all rights on formetl's tables there (`formetl help databases` shows the statements)"
+	rights := "let the administrator of the database give the role the rights; `formetl help databases` shows the statements"
 	return map[string]failure{
 		"28P01": {load.ErrDenied, "the server refused the password", "correct the password in the dsn, PGPASSWORD or ~/.pgpass"},
-		"28":    {load.ErrDenied, "the server refused the role or the password", "check the dsn: user, password, sslmode, and the server's pg_hba.conf"},
+		"28":    {load.ErrDenied, "the server refused the role or the password", "check user, password and sslmode in the dsn; if they are right, the server's pg_hba.conf has to let this machine in"},
 		"3D000": {load.ErrUnusable, "the database does not exist", "correct the dsn, or create the database; formetl does not create databases"},
 		"3F000": {load.ErrUnusable, "the schema does not exist", "create it with CREATE SCHEMA, or correct table: in the definition"},
 		"42501": {load.ErrFailed, "the role is not allowed to do this", rights},
@@ -41,9 +41,9 @@ func states() map[string]failure {
 		"25P03": {load.ErrAway, "the server ended a transaction that was idle for too long", later},
 		"55P03": {load.ErrAway, "another session has locked the table", "end that session, or try again later"},
 		"55006": {load.ErrAway, "another session is using the table", "end that session, or try again later"},
-		"57014": {load.ErrAway, "the server stopped the statement because of a timeout", "raise statement_timeout for the role, and run again"},
-		"53400": {load.ErrFailed, "a limit of the server was reached", "raise it for the role; what earlier runs loaded is not lost"},
-		"0A000": {load.ErrFailed, "something in the database depends on what has to change", "drop what depends on it and create it again afterwards (SQL in after: can do that)"},
+		"57014": {load.ErrAway, "the server stopped the statement because of a timeout", "raise the time for the role (ALTER ROLE … SET statement_timeout = '1h'), and run again"},
+		"53400": {load.ErrFailed, "a limit of the server was reached", "raise that limit for the role; what earlier runs loaded is not lost"},
+		"0A000": {load.ErrFailed, "something in the database depends on what has to change", "drop what depends on it, run again, and create it anew (the SQL file that after: names can do that)"},
 		"22":    {load.ErrFailed, "a value does not fit its column", misfit},
 		"22001": {load.ErrFailed, "a text is too long for its column", misfit},
 		"22003": {load.ErrFailed, "a number is out of range for its column", misfit},

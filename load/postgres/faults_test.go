@@ -209,7 +209,7 @@ func TestAddress(t *testing.T) {
 	for dsn, want := range map[string]string{
 		"postgres://u:secret@db.example.com/warehouse":                          "postgres://db.example.com/warehouse",
 		"host=db.example.com port=5433 user=u dbname=w password=secret":         "postgres://db.example.com:5433/w",
-		"host=db user=u password=secret sslmode=verify-ca sslrootcert=/nowhere": "names cannot be read: open /nowhere",
+		"host=db user=u password=secret sslmode=verify-ca sslrootcert=/nowhere": "variable cannot be read: open /nowhere",
 		"postgres://u:secret@db.example.com:port/warehouse":                     "not a connection string",
 		"postgres://u:secret@db.example.com/warehouse?sslmode=perhaps":          "not a connection string",
 	} {

@@ -190,7 +190,7 @@ func (t *Table) changes(ctx context.Context, q querier, to *target, k known, ful
 		statements = append(statements, "CREATE TABLE "+to.sql()+" ("+strings.Join(defined, ", ")+", PRIMARY KEY ("+to.key("")+"))")
 	} else if _, was := k.lists[to.list]; !was && !to.madeBy(before) && !t.Adopt {
 		return nil, &load.Error{
-			Kind: load.ErrUnusable, Op: "use", Path: t.address + "/" + to.schema + "." + to.table + "/", Hint: "choose another table, or rename or drop this one; to take it over, also where formetl made it but its own schema " + t.Control + " was lost, write adopt: true",
+			Kind: load.ErrUnusable, Op: "use", Path: t.address + "/" + to.schema + "." + to.table + "/", Hint: "choose another table, or rename or drop this one; or write adopt: true to load into it (also if formetl made it, but its records in the schema " + t.Control + " were lost)",
 			Err: errors.New("the table already exists, and formetl did not create it"),
 		}
 	} else if err := t.takesRows(ctx, q, to, there, key); err != nil {
@@ -211,7 +211,7 @@ func (t *Table) changes(ctx context.Context, q querier, to *target, k known, ful
 			if t.Adopt {
 				hint = "change the column's type in the database, or write that type into the schema"
 			}
-			return nil, to.misfit(hint, "has the column %q with type %s, but its values are %s", c.name, there[at].kind, c.kind)
+			return nil, to.misfit(hint, "has the column %q with the type %s, but the schema needs %s", c.name, there[at].kind, c.kind)
 		default:
 			using, err := t.cast(ctx, q, to, c, there[at].kind, marks)
 			if err != nil {
@@ -255,7 +255,7 @@ func (t *Table) takesRows(ctx context.Context, q querier, to *target, there []co
 		loads := slices.ContainsFunc(slices.Concat(to.columns, t.extras()), func(w column) bool { return w.name == c.name })
 		switch {
 		case loads && c.computed:
-			return to.misfit("drop that rule in the database, or give the column another name in the schema", "has the column %q, which PostgreSQL fills itself (a generated column)", c.name)
+			return to.misfit("make it an ordinary column in the database, or give the column another name in the schema", "has the column %q, which PostgreSQL fills itself (a generated column)", c.name)
 		case !loads && c.needed:
 			return to.misfit("give it a default in the database, or drop NOT NULL", "has the column %q, which needs a value (NOT NULL) but is not in the schema", c.name)
 		}
@@ -277,7 +277,7 @@ func (t *Table) takesRows(ctx context.Context, q querier, to *target, there []co
 // table keeps these. No view may use the column.
 func (t *Table) cast(ctx context.Context, q querier, to *target, c column, was string, softly bool) (using string, err error) {
 	misfit := func(hint, problem string) error {
-		return to.misfit(hint, "has the column %q %s, so its type cannot become %s", c.name, problem, c.kind)
+		return to.misfit(hint, "has the column %q, %s, so its type cannot become %s", c.name, problem, c.kind)
 	}
 	name := quote(c.name)
 	var view string
@@ -287,7 +287,7 @@ func (t *Table) cast(ctx context.Context, q querier, to *target, c column, was s
 	case err != nil:
 		return "", err
 	case view != "":
-		return "", misfit("drop the view and create it again afterwards (SQL in after: can do that), or keep the column's type in the schema", "in the view "+view)
+		return "", misfit("drop the view, run again, and create it anew (the SQL file that after: names can do that), or keep the column's type in the schema", "which the view "+view+" shows")
 	case c.kind == "text" && was == "text[]":
 		return "CASE WHEN cardinality(" + name + ") = 1 THEN " + name + "[1] ELSE array_to_json(" + name + ")::text END", nil
 	case c.kind == "text[]" && was == "text":
@@ -298,7 +298,7 @@ func (t *Table) cast(ctx context.Context, q querier, to *target, c column, was s
 		deleted := false
 		err = q.QueryRow(ctx, "SELECT EXISTS (SELECT FROM "+to.sql()+" WHERE deleted_at IS NOT NULL AND "+name+" IS NOT NULL)").Scan(&deleted)
 		if err == nil && deleted {
-			err = misfit("change the type of the column and its values in the database, or delete the rows with deleted_at", "as "+was+" with values of deleted results")
+			err = misfit("delete the rows in which deleted_at has a time, or change the column's type and values in the database yourself", "with the type "+was+" and values of deleted results")
 		}
 	}
 	return "NULL::" + c.kind, err

@@ -65,7 +65,7 @@ type leaseRow struct{ t *Table }
 
 // Read reads the lease's row, see lease.Store.
 func (l leaseRow) Read(ctx context.Context) (r lease.Record, version string, age time.Duration, err error) {
-	err = l.t.with(ctx, "read the lease of", func(c *pgx.Conn) error {
+	err = l.t.with(ctx, "look for other runs at", func(c *pgx.Conn) error {
 		var number int64
 		var holder []byte
 		var seconds float64
@@ -95,7 +95,7 @@ func (l leaseRow) Write(ctx context.Context, r lease.Record, version string) (wr
 		statement = "UPDATE " + l.t.own("leases") + " SET version = version + 1, renewed_at = clock_timestamp(), holder = $2 WHERE dataset = $1 AND version = $3::bigint RETURNING version"
 		args = append(args, version)
 	}
-	err = l.t.with(ctx, "take the lease of", func(c *pgx.Conn) error {
+	err = l.t.with(ctx, "lock", func(c *pgx.Conn) error {
 		var number int64
 		err := c.QueryRow(ctx, statement, args...).Scan(&number)
 		if errors.Is(err, pgx.ErrNoRows) {
@@ -109,7 +109,7 @@ func (l leaseRow) Write(ctx context.Context, r lease.Record, version string) (wr
 
 // Remove deletes the lease's row, see lease.Store.
 func (l leaseRow) Remove(ctx context.Context) error {
-	return l.t.with(ctx, "release the lease of", func(c *pgx.Conn) error {
+	return l.t.with(ctx, "unlock", func(c *pgx.Conn) error {
 		_, err := c.Exec(ctx, "DELETE FROM "+l.t.own("leases")+" WHERE dataset = $1", l.t.dataset())
 		return err
 	})

@@ -151,13 +151,13 @@ func (l *loading) doAfter(ctx context.Context) error {
 			return err
 		}
 		line := 1 + strings.Count(string([]rune(l.After)[:max(0, min(int(refused.Position)-1, len([]rune(l.After))))]), "\n")
-		return unfit(l.dataset(), "correct the SQL file that after: names", "was not loaded: the SQL of after: failed at line %d: %s (SQLSTATE %s)", line, refused.Message, refused.Code)
+		return unfit(l.dataset(), "correct that file", "was not loaded, because the SQL file that after: names failed at line %d: %s (SQLSTATE %s)", line, refused.Message, refused.Code)
 	}
 	if err == nil && l.tx.Conn().PgConn().TxStatus() == 'T' {
 		err = l.tx.QueryRow(ctx, transaction).Scan(&is)
 	}
 	if err == nil && is != began {
-		err = unfit(l.dataset(), "remove BEGIN, COMMIT and ROLLBACK from the SQL file that after: names, and run with --full", "was not loaded: the SQL of after: ended the transaction")
+		err = unfit(l.dataset(), "remove BEGIN, COMMIT and ROLLBACK from that file, and run with --full", "was not loaded, because the SQL file that after: names ended the transaction")
 	}
 	return err
 }
@@ -259,7 +259,7 @@ func (l *loading) holds(ctx context.Context, into *target) error {
 	err := l.tx.QueryRow(ctx, "SELECT CASE WHEN relhastriggers OR relhasrules THEN EXISTS (SELECT FROM "+into.temp()+" n WHERE NOT EXISTS (SELECT FROM "+into.sql()+" t WHERE "+into.same()+
 		")) ELSE false END FROM pg_class WHERE oid = to_regclass($1)", into.sql()).Scan(&lacks)
 	if err == nil && lacks {
-		err = into.misfit("change it so that it keeps the rows of formetl's role, or drop it", "does not store all rows: a trigger or a rule on it drops some")
+		err = into.misfit("change that trigger or rule so that it keeps all rows of formetl's role, or remove it", "does not get all rows: a trigger or a rule of the database leaves some out")
 	}
 	return err
 }

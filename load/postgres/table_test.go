@@ -137,7 +137,7 @@ func TestMisfits(t *testing.T) {
 		"id bigint, answer text": `no unique key on ("id")`,
 		"answer text":            `no unique key on ("id")`,
 		"id bigint, answer text, PRIMARY KEY (id, answer)":                                         `no unique key on ("id")`,
-		"id integer PRIMARY KEY, answer text":                                                      `the column "id" with type integer`,
+		"id integer PRIMARY KEY, answer text":                                                      `the column "id" with the type integer`,
 		"id bigint PRIMARY KEY, note text NOT NULL DEFAULT '', n int GENERATED ALWAYS AS IDENTITY": "",
 	} {
 		b.query("DROP TABLE IF EXISTS forms.feedback; CREATE TABLE forms.feedback (" + made + "); ALTER TABLE forms.feedback OWNER TO loader")
@@ -335,7 +335,7 @@ func TestSkippedRows(t *testing.T) {
 	b.load(answers{1: "a"}, "january")
 	b.query(`CREATE FUNCTION forms.skip() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$;
 		CREATE TRIGGER skip BEFORE INSERT ON forms.feedback FOR EACH ROW WHEN (new.id > 1) EXECUTE FUNCTION forms.skip()`)
-	if _, err := b.carry(b.table, b.loadOf(b.table, answers{1: "b", 2: "b"}, "january", false)); err == nil || !strings.Contains(err.Error(), "does not store all rows") {
+	if _, err := b.carry(b.table, b.loadOf(b.table, answers{1: "b", 2: "b"}, "january", false)); err == nil || !strings.Contains(err.Error(), "does not get all rows") {
 		t.Errorf("err = %v", err)
 	}
 	b.holds("1 a")

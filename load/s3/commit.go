@@ -36,7 +36,7 @@ func (d *Destination) Commit(ctx context.Context, p load.Prepared) error {
 	ctx, cancel := load.Lingering(ctx, cleanupTimeout)
 	defer cancel()
 	if err := d.unmark(ctx, s); err != nil { // the object is committed, though its marker stays
-		d.options.Logger.LogAttrs(ctx, slog.LevelWarn, "the marker of a finished upload could not be removed; `formetl clean` removes it",
+		d.options.Logger.LogAttrs(ctx, slog.LevelWarn, "a note of formetl about an upload that has ended could not be removed; `formetl clean` removes it",
 			slog.String("path", d.path(p.Name)), slog.String("error", err.Error()))
 	}
 	return nil
@@ -113,7 +113,7 @@ func (d *Destination) committed(ctx context.Context, p load.Prepared, s staged) 
 	final, err := d.head(ctx, p.Name)
 	switch {
 	case noKey(err):
-		return fmt.Errorf("cannot commit %s: neither the object nor its upload exists: %w", d.path(p.Name), load.ErrStagedGone)
+		return fmt.Errorf("cannot create %s: %w", d.path(p.Name), load.ErrStagedGone)
 	case err != nil:
 		return d.fail(ctx, "create", p.Name, err)
 	case final.Metadata[idMetadata] == s.ID && aws.ToInt64(final.ContentLength) == p.Bytes:
@@ -127,9 +127,9 @@ func (d *Destination) committed(ctx context.Context, p load.Prepared, s staged) 
 	if p.Replace {
 		// It is no conflict that the name is taken: an object of that name was to be replaced. The
 		// upload that should replace it is gone.
-		return fmt.Errorf("cannot replace %s: its upload no longer exists: %w", d.path(p.Name), load.ErrStagedGone)
+		return fmt.Errorf("cannot replace %s: %w", d.path(p.Name), load.ErrStagedGone)
 	}
-	return fmt.Errorf("cannot commit %s: an object with this name and other content already exists, and formetl does not overwrite it: %w", d.path(p.Name), load.ErrConflict)
+	return fmt.Errorf("cannot create %s: another object with this name exists, which formetl does not overwrite: %w", d.path(p.Name), load.ErrConflict)
 }
 
 // shown returns what committed returns. If the object is missing, it tries again for a while,
@@ -176,7 +176,7 @@ func (d *Destination) Check(ctx context.Context, p load.Prepared) error {
 		return nil
 	case tellsNothing(err):
 		d.untold.Do(func() {
-			d.options.Logger.LogAttrs(ctx, slog.LevelWarn, "the store does not say whether unfinished uploads still exist; formetl assumes that they do",
+			d.options.Logger.LogAttrs(ctx, slog.LevelWarn, "the store does not say whether unfinished uploads still exist; formetl assumes that they do, and you need not do anything",
 				slog.String("path", d.String()), slog.String("error", d.fail(ctx, "look for the upload of", p.Name, err).Error()))
 		})
 		return nil
@@ -187,7 +187,7 @@ func (d *Destination) Check(ctx context.Context, p load.Prepared) error {
 	if errors.Is(err, load.ErrConflict) {
 		// Another object has the name. What matters here is that the upload is
 		// gone.
-		return fmt.Errorf("cannot commit %s: its upload no longer exists, and another object has its name: %w", d.path(p.Name), load.ErrStagedGone)
+		return fmt.Errorf("cannot create %s: another object has this name, and %w", d.path(p.Name), load.ErrStagedGone)
 	}
 	return err
 }

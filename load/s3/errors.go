@@ -110,13 +110,13 @@ func byCode(err error) (failure, bool) {
 		"OperationAborted", conflictCode:
 		return failure{load.ErrAway, "the store is busy", "try again later"}, true
 	case "QuotaExceeded", "XMinioStorageFull", "NoSpaceLeft", "XAmzInsufficientStorage":
-		return failure{load.ErrFailed, "the store is full", "free some space there; what was there before is kept"}, true
+		return failure{load.ErrFailed, "the store is full", "free some space in the store; what was there before is kept"}, true
 	}
 	return failure{}, false
 }
 
 func (d *Destination) denied() failure {
-	hint := "allow these credentials s3:GetObject, s3:PutObject, s3:DeleteObject, s3:AbortMultipartUpload and s3:ListMultipartUploadParts there, and s3:ListBucket and s3:ListBucketMultipartUploads on the bucket (`formetl help s3`)"
+	hint := "let the owner of the bucket give these credentials the rights that `formetl help s3` lists"
 	return failure{load.ErrFailed, "the store denies access", hint}
 }
 

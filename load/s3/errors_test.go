@@ -156,7 +156,7 @@ func TestRefusals(t *testing.T) {
 		check  func(t *testing.T, err error)
 	}{
 		{"denied", 403, "AccessDenied", nil, func(t *testing.T, err error) {
-			refusal(t, err, load.ErrFailed, denied, "the store denies access", "(AccessDenied, HTTP 403)", "s3:PutObject")
+			refusal(t, err, load.ErrFailed, denied, "the store denies access", "(AccessDenied, HTTP 403)", "`formetl help s3`")
 		}},
 		{"elsewhere", 301, "PermanentRedirect", http.Header{"X-Amz-Bucket-Region": {"eu-west-1"}}, func(t *testing.T, err error) {
 			refusal(t, err, load.ErrUnusable, wrongRegion, "set region: eu-west-1")

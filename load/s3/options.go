@@ -75,7 +75,7 @@ func parseRoot(root string) (bucket, prefix string, err error) {
 	bucket, prefix, _ = strings.Cut(rest, "/")
 	prefix = strings.TrimSuffix(prefix, "/")
 	if bucket == "" || strings.ContainsAny(bucket, "@:?#%\\ \t\r\n") {
-		return "", "", errors.New("it has no bucket, or a bucket with a forbidden character")
+		return "", "", errors.New("the name of the bucket is missing, or has a character that no bucket has")
 	}
 	if prefix == "" {
 		return bucket, "", nil

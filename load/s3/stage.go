@@ -152,7 +152,7 @@ func (u *upload) tooLarge() error {
 	return &load.Error{
 		Kind: load.ErrUnusable, Op: "write", Path: u.d.path(u.name),
 		Hint: fmt.Sprintf("set part_size: %dMiB, or more, in the output's s3: settings", min(2*size, MaxPartSize)>>20),
-		Err:  fmt.Errorf("it is larger than %d parts of %d bytes, the most that S3 allows", u.d.maxParts, size),
+		Err:  fmt.Errorf("it has more than %d parts of %d bytes, the most that S3 allows", u.d.maxParts, size),
 	}
 }
 

@@ -60,7 +60,7 @@ func New(w io.Writer, schema *arrow.Schema, o load.EncodeOptions) (load.Encoder,
 
 func newEncoder(w io.Writer, schema *arrow.Schema, o load.EncodeOptions) (*encoder, error) {
 	if o.Compression != "" && o.Compression != load.CodecNone {
-		return nil, fmt.Errorf("xlsx: the compression %q is not possible; the format has its own", o.Compression)
+		return nil, fmt.Errorf("xlsx: the compression %q is not possible, because the format has its own; leave compression out", o.Compression)
 	}
 	fields, err := cells.Fields(schema)
 	if err != nil {

@@ -232,7 +232,7 @@ func (l *Lease) Release(ctx context.Context) error {
 			err = l.store.Remove(ctx)
 		}
 		if err != nil && !errors.Is(err, load.ErrNotExist) {
-			l.log.LogAttrs(ctx, slog.LevelWarn, "the lease could not be released; it expires a minute after its last renewal", slog.String("error", err.Error()))
+			l.log.LogAttrs(ctx, slog.LevelWarn, "the run's lock on the output could not be removed; it expires by itself within a minute", slog.String("error", err.Error()))
 		}
 	})
 	return nil
