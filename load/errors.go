@@ -85,7 +85,7 @@ func NotOrdinary(path string, info fs.FileInfo, link func() (string, error)) err
 	case mode&fs.ModeSymlink == 0:
 		return &Error{
 			Kind: ErrUnusable, Op: "write", Path: path, Err: errors.New("it is not an ordinary file, and would be replaced by one"),
-			Hint: "give the name of a file (- in export: standard output)",
+			Hint: "give another file; for standard output, export takes -",
 		}
 	}
 	target, err := link()

@@ -88,7 +88,7 @@ func (e *AnswerError) Hint() string {
 	case e.NotService():
 		return "set base_url (--base-url, FORMETL_BASE_URL) to the service's own address, such as https://fs1.example.com"
 	case !e.Temporary():
-		return "check that base_url is the service's own address; if it is, send this message to those who run the service, or ask by the other API (--api v1 or --api v2)"
+		return "check that base_url is the service's own address; if it is, send this message to those who run the service, or try the other API (api: v1 or v2 in the definition, --api in a command without one)"
 	}
 	return ""
 }

@@ -49,7 +49,7 @@ func Searches(s extract.Search) bool {
 }
 
 // otherGeneration is the hint for what API v2 cannot do.
-const otherGeneration = "to ask by API v1, add --api v1, or write `api: v1` below `source:` in the definition"
+const otherGeneration = "API v1 can: write api: v1 below source: in the definition, or give --api v1 to a command without a definition"
 
 // cannotSearch returns the error for a criterion that API v2 cannot express.
 func cannotSearch(c extract.Criterion, why string) error {

@@ -39,8 +39,8 @@ func states() map[string]failure {
 		"08":    {load.ErrAway, "the connection was lost", later},
 		"40":    {load.ErrAway, "another transaction was in the way", later},
 		"25P03": {load.ErrAway, "the server ended a transaction that was idle for too long", later},
-		"55P03": {load.ErrAway, "another session has locked the table", "end that session, or try again later"},
-		"55006": {load.ErrAway, "another session is using the table", "end that session, or try again later"},
+		"55P03": {load.ErrAway, "another session has locked the table", "try again later; if it lasts, let the administrator of the database end that session"},
+		"55006": {load.ErrAway, "another session is using the table", "try again later; if it lasts, let the administrator of the database end that session"},
 		"57014": {load.ErrAway, "the server stopped the statement because of a timeout", "raise the time for the role (ALTER ROLE … SET statement_timeout = '1h'), and run again"},
 		"53400": {load.ErrFailed, "a limit of the server was reached", "raise that limit for the role; what earlier runs loaded is not lost"},
 		"0A000": {load.ErrFailed, "something in the database depends on what has to change", "drop what depends on it, run again, and create it anew (the SQL file that after: names can do that)"},
@@ -113,7 +113,7 @@ func explain(err error) (failure, bool) {
 			}
 			return f, true
 		}
-		hint := "look at the server's log"
+		hint := "look at the server's log, or ask the administrator of the database"
 		if strings.HasPrefix(code, "23") {
 			hint = "relax the constraint in the database, or change the column in the schema; the server's log shows the row"
 		}
@@ -134,7 +134,7 @@ func unreachable(err error) (failure, bool) {
 	netErr, isNet := errors.AsType[net.Error](err)
 	switch {
 	case errors.Is(err, ErrDSN):
-		return failure{load.ErrUnusable, "the dsn cannot be read", "correct the dsn"}, true
+		return failure{load.ErrUnusable, "the dsn cannot be read", "write it like postgres://user@host:5432/database?sslmode=verify-full"}, true
 	case isDNS && dns.IsNotFound:
 		return failure{load.ErrUnusable, "the server's host is unknown", "correct the host in the dsn"}, true
 	case isCert || unknown || invalid || otherHost:

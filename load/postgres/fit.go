@@ -53,7 +53,7 @@ func (t *target) misfit(hint, problem string, args ...any) error {
 // unfit returns the error of a table that cannot hold the results as they are declared, or
 // that is not as formetl made it.
 func unfit(table, hint, problem string, args ...any) error {
-	return &load.Error{Kind: load.ErrConfig, Op: "load into", Path: "the table " + table, Err: fmt.Errorf("it "+problem, args...), Hint: hint}
+	return &load.Error{Kind: load.ErrConfig, Op: "use", Path: "the table " + table, Err: fmt.Errorf("it "+problem, args...), Hint: hint}
 }
 
 // temp returns the temporary table, as SQL names it.

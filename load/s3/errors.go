@@ -145,7 +145,7 @@ func unreachable(cause error) failure {
 	case isCanceled:
 		return failure{load.ErrAway, what, "try again later"}
 	}
-	return failure{load.ErrFailed, "the request could not be sent: " + cause.Error(), "check the output's s3: settings and the AWS configuration"}
+	return failure{load.ErrFailed, "the request could not be sent: " + cause.Error(), "check the output's s3: settings and the AWS configuration (AWS_* variables, ~/.aws/config)"}
 }
 
 // code returns the store's code in an error, "" if there is none.

@@ -103,7 +103,7 @@ func (l limits) column(name string) string {
 		return problem
 	}
 	if slices.Contains(l.reserved, name) {
-		return "has the name of a system column"
+		return "has a name that the database keeps for its own columns"
 	}
 	if l.problem != nil {
 		return l.problem(name)

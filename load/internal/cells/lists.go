@@ -50,7 +50,7 @@ func Fields(schema *arrow.Schema) ([]Field, error) {
 		}
 	}
 	if len(taken) == 0 {
-		return nil, fmt.Errorf("column %q is a list without choices, and there is no other column; list its choices in the schema, or add a column from result_id", schema.Field(0).Name)
+		return nil, fmt.Errorf("column %q has list_as: columns but no choices, and there is no other column, so that there is nothing to write; list its choices in the schema, or add a column from result_id", schema.Field(0).Name)
 	}
 	return fields, nil
 }
