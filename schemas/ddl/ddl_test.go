@@ -43,7 +43,7 @@ func TestLimits(t *testing.T) {
 		{"postgres", named(a(63)), ""},
 		{"postgres", named(a(64)), "longer than 63 bytes"},
 		{"postgres", named(strings.Repeat("é", 32)), "longer than 63 bytes"},
-		{"postgres", named("ctid", "b"), `column "ctid" has the name of a system column`},
+		{"postgres", named("ctid", "b"), `column "ctid" has a name that the database keeps for its own columns`},
 		{"postgres", named("CTID"), ""},
 		{"postgres", named(many(1600)...), ""},
 		{"postgres", named(many(1601)...), "1601 columns, but a table can have at most 1600"},

@@ -233,7 +233,7 @@ func TestHint(t *testing.T) {
 		{&transport.RequestError{Err: service(transport.CodeInvalidValue, 400)}, "export", "", "check in a browser whether the service works; then run the same command again"},
 		{&transport.AnswerError{WebPages: 3}, "run", "", "set base_url (--base-url, FORMETL_BASE_URL) to the service's own address, such as https://fs1.example.com"},
 		{unreadable(transport.FaultGarbled), "run", "", "run the same command again later"},
-		{unreadable(transport.FaultWrong), "run", "", "check that base_url is the service's own address; if it is, send this message to those who run the service, or ask by the other API (--api v1 or --api v2)"},
+		{unreadable(transport.FaultWrong), "run", "", "check that base_url is the service's own address; if it is, send this message to those who run the service, or try the other API (api: v1 or v2 in the definition, --api in a command without one)"},
 		{&definition.Fault{Code: ExitData}, "run", "", "look at what the message names, and fix the schema or the data; then run the same command again"},
 		{&definition.Fault{Code: ExitNoInput}, "run", "", "check the names of the account and the form"},
 		{&load.Error{Kind: load.ErrUnusable, Err: errors.New("x")}, "run", "", "fix the path that the message names, or choose another; then run the same command again"},
