@@ -30,7 +30,7 @@ func ParseBaseURL(raw string, allowHTTP bool) (*url.URL, error) {
 		return nil, &Error{Code: 78, Problem: fmt.Sprintf("the base URL begins with http, so the API key would go to %s unencrypted; write https, or set allow_http: true if the network is your own", u.Host)}
 	}
 	if path := u.EscapedPath(); servicePath.MatchString(path) {
-		return nil, &Error{Code: 78, Problem: "the base URL has /api at its end, which formetl adds itself; write " + u.Scheme + "://" + u.Host + servicePath.ReplaceAllString(path, "")}
+		return nil, &Error{Code: 78, Problem: "the base URL has /api in it, which formetl adds itself; write " + u.Scheme + "://" + u.Host + servicePath.ReplaceAllString(path, "")}
 	}
 	if m := formPath.FindStringSubmatch(u.Path); m != nil {
 		return nil, &Error{Code: 78, Problem: fmt.Sprintf("the base URL is the address of a form; write only %s://%s%s; the account is %s, and the form is %s", u.Scheme, u.Host, strings.TrimSuffix(u.Path, m[0]), m[1], m[2])}
