@@ -57,7 +57,7 @@ func (c *Client) translate(ctx context.Context, form string, s extract.Search) (
 // number is taken for a position, unless some label is a number.
 func (item *choices) position(criterion extract.Criterion) (string, error) {
 	if criterion.Operator != extract.OpEquals {
-		return "", cannotSearch(criterion, "of choices it can only search for equal ones (equals)")
+		return "", cannotSearch(criterion, "it finds a choice only by equals, with the whole text of the choice")
 	}
 	numbers := false
 	for place, label := range item.labels {

@@ -69,7 +69,7 @@ func TestChoicesAreSearchedByPosition(t *testing.T) {
 		{"5", extract.OpEquals, "E-mail", "search_equals[5]=0"},
 		{"5", extract.OpEquals, "7", "search_equals[5]=7"},
 		{"5", extract.OpEquals, "Fax", `API v2 cannot search 5 equals "Fax": none of the latest results has this choice, and formetl can search only for those that they have: "E-mail", "Phone"`},
-		{"5", extract.OpBegins, "Ph", `cannot search 5 begins "Ph": of choices it can only search for equal ones (equals)`},
+		{"5", extract.OpBegins, "Ph", `cannot search 5 begins "Ph": it finds a choice only by equals, with the whole text of the choice`},
 		{"6", extract.OpEquals, "20", "search_equals[6]=1"},
 		{"6", extract.OpEquals, "1", `they have: "10", "20"`},
 		{"319", extract.OpEquals, "Red", "search_equals[319]=0"},

@@ -36,7 +36,7 @@ func searchable(c extract.Criterion) error {
 	case c.Operator.Bare():
 		why = "it cannot ask whether a column is empty"
 	case c.Operator != extract.OpEquals && page.KnownMeta(c.Column):
-		why = "of metas it can only search for equal values (equals)"
+		why = "it searches metas only by equals, with the whole value"
 	default:
 		return nil
 	}

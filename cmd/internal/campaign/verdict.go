@@ -168,7 +168,7 @@ func (d *definition) settled(p *process) time.Time {
 // facts are what is known of what a process did.
 func (d *definition) facts(s *step, p *process) facts {
 	// A run that is stopped while it finishes another one's commit says so.
-	torn := p.killed() || strings.Contains(p.stderr.String(), "it is recorded, and the next run finishes it")
+	torn := p.killed() || strings.Contains(p.stderr.String(), "; the next run does the rest")
 	f := facts{start: p.start, end: p.end, oldest: p.start, reads: s.reads(), good: s.reads() && p.code == 0, torn: torn}
 	if d.unfinished != never {
 		f.oldest = d.unfinished
