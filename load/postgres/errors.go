@@ -33,7 +33,7 @@ func states() map[string]failure {
 		"3F000": {load.ErrUnusable, "the schema does not exist", "create it with CREATE SCHEMA, or correct table: in the definition"},
 		"42501": {load.ErrFailed, "the role is not allowed to do this", rights},
 		"25006": {load.ErrFailed, "the server is read-only", "use the address of the primary server in the dsn (or target_session_attrs=read-write)"},
-		"53":    {load.ErrAway, "the server has run out of connections, memory or disk", "try again later, or give the server more"},
+		"53":    {load.ErrAway, "the server has run out of connections, memory or disk", "try again later; if it lasts, tell the administrator of the database"},
 		"53100": {load.ErrFailed, "the server's disk is full", "free some space on the server; what earlier runs loaded is not lost"},
 		"57":    {load.ErrAway, "the server closed the connection", later},
 		"08":    {load.ErrAway, "the connection was lost", later},
@@ -115,7 +115,7 @@ func explain(err error) (failure, bool) {
 		}
 		hint := "look at the server's log, or ask the administrator of the database"
 		if strings.HasPrefix(code, "23") {
-			hint = "relax the constraint in the database, or change the column in the schema; the server's log shows the row"
+			hint = "change that constraint in the database, or the column in the schema; the server's log shows the row"
 		}
 		return failure{load.ErrFailed, "the server refused: " + e.Message, hint}, true
 	}
@@ -138,7 +138,7 @@ func unreachable(err error) (failure, bool) {
 	case isDNS && dns.IsNotFound:
 		return failure{load.ErrUnusable, "the server's host is unknown", "correct the host in the dsn"}, true
 	case isCert || unknown || invalid || otherHost:
-		return failure{load.ErrUnusable, "the server's certificate is not trusted", "give the certificate of its authority as sslrootcert in the dsn or as PGSSLROOTCERT, or correct the host"}, true
+		return failure{load.ErrUnusable, "the server's certificate is not trusted", "name the file with its root certificate (sslrootcert=FILE in the dsn, or the variable PGSSLROOTCERT), or correct the host"}, true
 	case strings.Contains(err.Error(), "server refused TLS connection"):
 		return failure{load.ErrUnusable, "the server does not support TLS", "turn on TLS on the server, or choose another sslmode in the dsn"}, true
 	case isNet && netErr.Timeout():

@@ -203,17 +203,17 @@ func TestRefused(t *testing.T) {
 		"check": {
 			"ALTER TABLE forms.feedback ADD CONSTRAINT short CHECK (length(answer) < 5)", "ALTER TABLE forms.feedback DROP CONSTRAINT short",
 			answers{1: "a", 2: "too long"},
-			nil, "23514", "short", "relax", "1 a, 2 too long",
+			nil, "23514", "short", "change that constraint", "1 a, 2 too long",
 		},
 		"not null": {
 			"ALTER TABLE forms.feedback ALTER answer SET NOT NULL", "ALTER TABLE forms.feedback ALTER answer DROP NOT NULL",
 			answers{1: "A", 2: null},
-			nil, "23502", `"answer"`, "relax", "1 A, ",
+			nil, "23502", `"answer"`, "change that constraint", "1 A, ",
 		},
 		"foreign key": {
 			"CREATE TABLE forms.notes (result bigint REFERENCES forms.feedback ON DELETE RESTRICT); INSERT INTO forms.notes VALUES (2)", "DELETE FROM forms.notes",
 			answers{1: "A"},
-			nil, "23503", `"notes"`, "relax", "1 A",
+			nil, "23503", `"notes"`, "change that constraint", "1 A",
 		},
 		"view": {
 			"CREATE VIEW forms.shown AS SELECT answer FROM forms.feedback", "DROP VIEW forms.shown",
