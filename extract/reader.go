@@ -2,6 +2,7 @@ package extract
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"sync"
@@ -131,6 +132,9 @@ func (w *WindowReader) Next(ctx context.Context) (*page.Page, error) {
 	p, limit, err := w.ask(ctx)
 	if err == nil && p.Len() > 0 {
 		err = w.checkDates(ctx, p)
+	}
+	if refused, ok := errors.AsType[*transport.Error](err); ok && refused.Err == nil { // not sent, whatever the page
+		return nil, refused
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%spage %d: %w", w.window.place(), w.page, err)

@@ -18,7 +18,8 @@ import (
 // and files have positions too, so an item with two labels at one position counts as plain.
 type choices struct {
 	labels map[int64]string
-	plain  bool // the item holds texts or files, not choices
+	other  string // the label of the choice beside which people type a text
+	plain  bool   // the item holds texts or files, not choices
 }
 
 // translate returns a search as API v2 takes it: choices by their positions (service-v2.md, section
@@ -57,7 +58,7 @@ func (c *Client) translate(ctx context.Context, form string, s extract.Search) (
 // number is taken for a position, unless some label is a number.
 func (item *choices) position(criterion extract.Criterion) (string, error) {
 	if criterion.Operator != extract.OpEquals {
-		return "", cannotSearch(criterion, "it finds a choice only by equals, with the whole text of the choice")
+		return "", cannotSearch(criterion, "of a question with choices it finds only whole choices, by equals")
 	}
 	numbers := false
 	for place, label := range item.labels {
@@ -69,11 +70,14 @@ func (item *choices) position(criterion extract.Criterion) (string, error) {
 	if isNumber(criterion.Term) && !numbers {
 		return criterion.Term, nil
 	}
+	if criterion.Term == item.other {
+		return "", &transport.Error{Code: 78, Problem: fmt.Sprintf("no search finds the choice %q, beside which people type a text", item.other), Remedy: "leave this condition out, and filter by the column of the typed texts: by API v2 the results have it, named like colours_other"}
+	}
 	seen := make([]string, 0, len(item.labels))
 	for _, place := range slices.Sorted(maps.Keys(item.labels)) {
 		seen = append(seen, fmt.Sprintf("%q", item.labels[place]))
 	}
-	return "", cannotSearch(criterion, "none of the latest results has this choice, and formetl can search only for those that they have: "+
+	return "", cannotSearch(criterion, "formetl has to know the choice from the latest results, and none of them has it; they have "+
 		cmp.Or(strings.Join(seen, ", "), "none"))
 }
 
@@ -122,7 +126,9 @@ func note(all map[string]*choices, item object) {
 		switch {
 		case !placed:
 			known.plain = true
-		case label == "", textOf(entry["other"]) != "":
+		case textOf(entry["other"]) != "":
+			known.other = label
+		case label == "":
 		case known.labels[place] == "":
 			known.labels[place] = label
 		case known.labels[place] != label:

@@ -34,9 +34,9 @@ func searchable(c extract.Criterion) error {
 	var why string
 	switch {
 	case c.Operator.Bare():
-		why = "it cannot ask whether a column is empty"
+		why = "it cannot search for columns that are empty or answered"
 	case c.Operator != extract.OpEquals && page.KnownMeta(c.Column):
-		why = "it searches metas only by equals, with the whole value"
+		why = "such a column can only be searched by equals"
 	default:
 		return nil
 	}
@@ -49,7 +49,7 @@ func Searches(s extract.Search) bool {
 }
 
 // otherGeneration is the hint for what API v2 cannot do.
-const otherGeneration = "API v1 can: write api: v1 below source: in the definition, or give --api v1 to a command without a definition"
+const otherGeneration = "ask by API v1, which can do it: add --api v1, or write `api: v1` below `source:` in the definition"
 
 // cannotSearch returns the error for a criterion that API v2 cannot express.
 func cannotSearch(c extract.Criterion, why string) error {
