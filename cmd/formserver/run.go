@@ -63,7 +63,7 @@ func (s *settings) flags() *flag.FlagSet {
 	fs.StringVar(&s.api, "api", formservice.V1, "API of the service: v1 (XML), v2 (JSON, with the key as bearer token) or both")
 	fs.DurationVar(&s.latency, "latency", 0, "pause before every answer")
 	fs.StringVar(&s.faults, "faults", "", "what should go wrong, see below")
-	fs.BoolVar(&s.odd, "odd", false, "some answers are what breaks programs that read them: quotes, formulas, separators, paths, huge numbers")
+	fs.BoolVar(&s.odd, "odd", false, "some answers hold what often breaks programs: quotes, formulas, separators, paths, huge numbers")
 	fs.BoolVar(&s.files, "files", false, "serve uploaded files below /ACCOUNT/files/; the results link to them")
 	fs.UintVar(&s.filesMax, "files-max", 64<<10, "size in bytes of the largest file; only a few are large")
 	return fs
@@ -134,7 +134,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, env func(
 func serve(ctx context.Context, addr string, handler http.Handler, stdout io.Writer) error {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
 	if err != nil {
-		return fmt.Errorf("cannot listen on %s: %w", addr, err)
+		return fmt.Errorf("cannot listen on %s: %w; give another address with --addr", addr, err)
 	}
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
 	done := make(chan error, 1)
@@ -166,7 +166,7 @@ func (s *settings) server(now time.Time) (*formservice.Server, error) {
 	}
 	zone, err := time.LoadLocation(s.zone)
 	if err != nil {
-		return nil, fmt.Errorf("--zone %q: %w", s.zone, err)
+		return nil, fmt.Errorf("--zone %q: %w; give a time zone such as America/Chicago", s.zone, err)
 	}
 	from, wrongFrom := wallClock("--from", s.from, now.In(zone))
 	to, wrongTo := wallClock("--to", s.to, now.In(zone))
@@ -218,7 +218,7 @@ func (s *settings) key(stderr io.Writer, env func(string) (string, bool)) (strin
 		if key := strings.TrimSpace(string(content)); key != "" {
 			return key, nil
 		}
-		return "", fmt.Errorf("cannot read the API key: %s is empty", s.keyFile)
+		return "", fmt.Errorf("cannot read the API key: %s is empty; write a key of your choice into it", s.keyFile)
 	}
 	value, _ := env(keyVariable)
 	if key := strings.TrimSpace(value); key != "" {

@@ -46,7 +46,7 @@ func Arguments(least, most int, what string) cobra.PositionalArgs {
 		}
 		text := fmt.Sprintf("%s takes %s; you gave %d", cmd.CommandPath(), what, len(args))
 		if len(args) > most {
-			text += fmt.Sprintf(", and %q is one too many (a value with a blank needs quotes)", args[most])
+			text += fmt.Sprintf(", and %q is too many (put a value with spaces into quotes)", args[most])
 		}
 		switch form, out := cmd.Flag("form"), cmd.Flag("output"); {
 		case most > 0 || form == nil:
@@ -74,7 +74,7 @@ func OptionalDefinition(cmd *cobra.Command, args []string) error {
 		if _, err := os.Stat(args[0]); err != nil {
 			form := ""
 			if cmd.Flag("form") != nil {
-				form = "; for a form add --form NAME, and put a value with a blank into quotes"
+				form = "; for a form write --form NAME, and put a value with spaces into quotes"
 			}
 			return Usagef("%s takes a definition, such as feedback.yaml, and there is no file %q%s", cmd.CommandPath(), args[0], form)
 		}
@@ -91,7 +91,7 @@ func checkPaths(cmd *cobra.Command, _ []string) error {
 			continue
 		}
 		if dry, err := cmd.Flags().GetBool("dry-run"); err == nil && dry && (name == "report" || name == "metrics") {
-			return Usagef("--dry-run runs nothing that --%s could tell of: leave one of them out", name)
+			return Usagef("--dry-run runs nothing, so there is nothing to write to the file of --%s: leave one of them out", name)
 		}
 		if err := definition.CheckLocal(f.Value.String()); err != nil {
 			return Usagef("--%s %s: %w", name, f.Value, err)
@@ -126,7 +126,7 @@ func unknownFlag(cmd *cobra.Command, err error) error {
 	}
 	var known []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, "--"+f.Name) })
-	if meant := map[string]string{"f": "--form", "url": "--base-url"}[name]; slices.Contains(known, meant) {
+	if meant := map[string]string{"f": "--form", "url": "--base-url", "key": "--api-key-file", "out": "--output", "since": "--from", "start": "--from", "until": "--to", "filter": "--where", "columns": "--select"}[name]; slices.Contains(known, meant) {
 		return Usagef("%s; did you mean %s?", text, meant)
 	}
 	return Usagef("%s%s", text, plain.Hint(name, known))

@@ -64,7 +64,7 @@ func Run(ctx context.Context, stopCatching func(), root *cobra.Command, args []s
 	case code := <-ended:
 		return code
 	case <-time.After(longest):
-		log.Fail(fmt.Errorf("%w without cleaning up, because something did not answer for %s; a lease that it holds may last for another minute", stopped, longest),
+		log.Fail(fmt.Errorf("%w without cleaning up, because a store, a database or a disk did not answer for %s; the outputs may stay locked for another minute, in which a new run ends with 75", stopped, longest),
 			func(error) string { return "" })
 		return ExitCode(stopped)
 	}

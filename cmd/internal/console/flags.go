@@ -34,7 +34,7 @@ type ServiceFlags struct {
 func (s *ServiceFlags) Register(f *pflag.FlagSet) {
 	s.given = f
 	f.StringVar(&s.source.BaseURL, "base-url", "", "address of the service (or FORMETL_BASE_URL)")
-	f.StringVar(&s.api, "api", "", "generation of the service: v1, v2, or auto, which tries v2 first (or FORMETL_API; default auto)")
+	f.StringVar(&s.api, "api", "", "which API of the service to ask: v1, v2, or auto, which tries v2 first (or FORMETL_API; default auto)")
 	f.StringVar(&s.source.Account, "account", "", "name of the account, as in the addresses of its forms (or FORMETL_ACCOUNT)")
 	f.StringVar(&s.timezone, "timezone", "", "time zone of the account, such as America/Chicago (or FORMETL_TIMEZONE; default: this machine's)")
 	f.StringVar(&s.KeyFile, "api-key-file", "", "file that contains the API key (default: the variable FORMETL_API_KEY)")
@@ -78,7 +78,7 @@ func (s *ServiceFlags) Source(env Environment) (definition.Source, error) {
 			strings.ReplaceAll(err.Error(), "set allow_http: true", "give --allow-http"))
 	}
 	if src.Account == "" {
-		return src, errors.New("no account: add --account, or set FORMETL_ACCOUNT")
+		return src, errors.New("no account: add --account, or set FORMETL_ACCOUNT; in a form's link, such as https://fs1.example.com/acme/form1/, it is acme")
 	}
 	api, err := ParseAPI(s.api, env)
 	if err != nil {
@@ -208,7 +208,7 @@ func StatePlace(given string, env Environment) (folder, note string, err error) 
 			return folder, "", nil
 		}
 	}
-	note = fmt.Sprintf("note: formetl cannot write to %s, so it remembers nothing there; choose another folder with --state", cmp.Or(folder, "your cache folder"))
+	note = fmt.Sprintf("note: formetl cannot write to %s, so it keeps what unfinished exports read, and its count of requests, in a temporary folder; choose a lasting one with --state", cmp.Or(folder, "your cache folder"))
 	folder = filepath.Join(os.TempDir(), fmt.Sprintf("formetl-%d", os.Getuid()))
 	if info, err := os.Lstat(folder); err == nil && (!info.IsDir() || info.Mode().Perm() != 0o700) {
 		folder, err = os.MkdirTemp("", "formetl-") // the folder belongs to another user

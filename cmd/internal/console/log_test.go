@@ -66,7 +66,7 @@ func TestTellJSON(t *testing.T) {
 			t.Errorf("%q: %v", line, err)
 		}
 	}
-	for _, want := range []string{"7 results written to standard output", "2 results rejected", "1 forbidden character replaced", "with a date and 3 without", "this machine's zone", "5 results changed since the last run", "note: a column more", "note: 2 results rejected; with -o FILE"} {
+	for _, want := range []string{"7 results written to standard output", "2 results rejected", "1 invalid character replaced by �", "with a date and 3 without", "this machine's zone", "5 results changed since the last run", "note: a column more", "note: 2 results rejected; with -o FILE"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is missing", want)
 		}

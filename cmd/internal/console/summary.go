@@ -32,7 +32,7 @@ func (l *Log) LogForm(ctx context.Context, log *slog.Logger, f *pipelines.FormRe
 	}
 	logChanges(ctx, log, f.Changes)
 	if f.Files != nil && f.Files.Rest() != "" {
-		log.LogAttrs(ctx, slog.LevelWarn, "some uploaded files were not stored; the list of files says which", slog.String("files", f.Files.Rest()), slog.String("path", f.Files.Path))
+		log.LogAttrs(ctx, slog.LevelWarn, "some uploaded files were not stored; the list of files beside the output says which, and why", slog.String("files", f.Files.Rest()), slog.String("path", f.Files.Path))
 	}
 	for _, out := range f.Outputs {
 		if out.Error != "" && !strings.Contains(f.Error, out.Error) {
@@ -77,7 +77,7 @@ func (l *Log) LogForm(ctx context.Context, log *slog.Logger, f *pipelines.FormRe
 	case !Begun(f):
 		log.LogAttrs(ctx, slog.LevelInfo, "form not begun", attrs...)
 	case told:
-		log.LogAttrs(ctx, slog.LevelInfo, "form failed", append(attrs, slog.String("reason", "the same as of another form"))...)
+		log.LogAttrs(ctx, slog.LevelInfo, "form failed", append(attrs, slog.String("reason", "the error of a form above"))...)
 	default:
 		hint := Hint(f.Err, "formetl run", Resumable("for the next run", &pipelines.Report{Forms: []*pipelines.FormReport{f}}))
 		log.LogAttrs(ctx, slog.LevelError, "form failed", append(attrs, slog.String("error", f.Error), slog.String("hint", hint))...)
@@ -240,7 +240,7 @@ func remarks(f *pipelines.FormReport, api string, machinesZone bool) []string {
 		parts = append(parts, "resumed from run "+f.Continued)
 	}
 	if f.Replaced > 0 {
-		parts = append(parts, plain.Plural(f.Replaced, "forbidden character")+" replaced")
+		parts = append(parts, plain.Plural(f.Replaced, "invalid character")+" replaced by �")
 	}
 	zone := f.Timezone
 	if machinesZone {
@@ -269,7 +269,7 @@ func inclusive(r load.Range) string {
 	case r.To.IsZero():
 		return "from " + from.Format(layout) + " on"
 	case from.Format(layout) == to.Format(layout):
-		return "of " + to.Format(layout)
+		return "only " + to.Format(layout)
 	}
 	return "from " + from.Format(layout) + " through " + to.Format(layout)
 }
@@ -308,7 +308,7 @@ func Verified(f *pipelines.FormReport) string {
 		return fmt.Sprintf("verified: results came and went during the run; the %s that were read lie between the service's counts before and after (now %s)",
 			plain.Thousands(f.Verified.Extracted), plain.Thousands(f.Verified.Counted))
 	}
-	return "each window was read to its end, but not compared with a count: " + f.Verified.Reason
+	return "all pages were read, but their results were not compared with a count: " + f.Verified.Reason
 }
 
 // UndatedApart tells whether results without a date were read that Verified does not mention.

@@ -38,7 +38,7 @@ func CheckFile(flag, path string) error {
 // NoteMetrics warns of a metrics file whose name node_exporter's textfile collector does not read.
 func NoteMetrics(ctx context.Context, log *slog.Logger, file string) {
 	if file != "" && filepath.Ext(file) != ".prom" {
-		log.LogAttrs(ctx, slog.LevelWarn, "node_exporter reads only files whose names end with .prom, so it will not read this one", slog.String("path", file))
+		log.LogAttrs(ctx, slog.LevelWarn, "node_exporter reads only files whose names end with .prom, so it will not read this one: give --metrics such a name", slog.String("path", file))
 	}
 }
 

@@ -57,7 +57,7 @@ func (f form) Notes() []string {
 	add(f.Reread > 0, plain.Plural(f.Reread, "window")+" read again because results changed or moved")
 	add(f.Older > 0, plain.Plural(f.Older, "window")+" of older parts read again")
 	add(console.UndatedApart(f.FormReport), plain.Plural(f.Undated, "result")+" without a date")
-	add(f.Replaced > 0, plain.Plural(f.Replaced, "forbidden character")+" replaced")
+	add(f.Replaced > 0, plain.Plural(f.Replaced, "invalid character")+" replaced by �")
 	return list
 }
 
@@ -101,7 +101,7 @@ func (f form) PlanNotes() string {
 	var notes []string
 	p := f.Planned
 	if p.AtMost {
-		notes = append(notes, "The planned results are the most that can come: the service counts without the search or view.")
+		notes = append(notes, "The planned results are the most that can come: the service counts all results, not only those of the search or view.")
 	}
 	if f.Continued != "" {
 		notes = append(notes, "The plan is that of the whole range. The run did not ask again for what run "+f.Continued+" had read.")

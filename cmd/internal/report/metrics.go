@@ -255,7 +255,7 @@ func WriteMetrics(ctx context.Context, file string, reports []*pipelines.Report,
 	}
 	earlier, err := readMetrics(file)
 	if err != nil {
-		log.LogAttrs(ctx, slog.LevelWarn, "the earlier metrics file cannot be read, so it is replaced, and the times of the last success in it are lost",
+		log.LogAttrs(ctx, slog.LevelWarn, "the metrics file of earlier runs cannot be read, so it is replaced; until each form succeeds again, the times of its last success are missing",
 			slog.String("path", file), slog.String("error", err.Error()))
 	}
 	var b bytes.Buffer

@@ -232,13 +232,13 @@ func codeOf(err error) (int, string) {
 		return console.ExitBug, failed.Message()
 	}
 	if temporal.IsCanceledError(err) {
-		return console.ExitInterrupted, "it was cancelled"
+		return console.ExitInterrupted, "the workflow was cancelled"
 	}
 	if _, ok := errors.AsType[*temporal.ChildWorkflowExecutionAlreadyStartedError](err); ok {
-		return console.ExitTemporary, "another workflow of this definition is already running, and continues"
+		return console.ExitTemporary, "another workflow of this definition is already running, and goes on"
 	}
 	if timeout, ok := errors.AsType[*temporal.TimeoutError](err); ok {
-		return console.ExitTemporary, fmt.Sprintf("the work was not finished in time: no worker runs (formetl-worker run), or it needed longer: %v", timeout)
+		return console.ExitTemporary, fmt.Sprintf("not finished within its time limit: no worker is running (start one with `formetl-worker run`), or the work takes longer than Temporal allows (%v)", timeout)
 	}
 	return console.ExitBug, err.Error()
 }

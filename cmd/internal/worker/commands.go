@@ -118,14 +118,14 @@ func temporalError(what string, err error) error {
 	case noNamespace || invalid:
 		code = console.ExitConfig
 	}
-	return &console.CodeError{Code: code, Err: fmt.Errorf("cannot %s: %w; check the address, the namespace and the key, and that the server is running", what, err)}
+	return &console.CodeError{Code: code, Err: fmt.Errorf("cannot %s: %w; check TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE and TEMPORAL_API_KEY, and whether the Temporal server is running", what, err)}
 }
 
 // load reads a definition from the folder of --definitions, and checks that a worker can
 // run it.
 func (p *process) load(s Source, o definition.LoadOptions) (*definition.Definition, error) {
 	if !filepath.IsLocal(filepath.FromSlash(s.Path)) {
-		return nil, &console.CodeError{Code: console.ExitConfig, Err: fmt.Errorf("the definition %q is not in the folder of --definitions: give its path relative to that folder", s.Path)}
+		return nil, &console.CodeError{Code: console.ExitConfig, Err: fmt.Errorf("the definition %q is not in the folder of --definitions: give its path within that folder, such as feedback.yaml", s.Path)}
 	}
 	o.Variables = s.Variables
 	def, err := definition.Load(filepath.Join(p.folder, filepath.FromSlash(s.Path)), o)
@@ -151,9 +151,9 @@ func (p *process) runCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run",
 		Short: "Run a worker, which carries out the workflows of a task queue until it is stopped",
-		Long: `Run works until it is stopped. A worker that stops in order keeps what its
-activities have read, and other workers go on at once if they have the same state.
-After kill -9 they go on when it has been silent for half a minute.`,
+		Long: `Run works until you stop it (Ctrl-C or SIGTERM). It then keeps what it has read, and
+other workers with the same state go on at once. If it was killed or its machine is
+gone, they go on after half a minute.`,
 		Example: `  TEMPORAL_ADDRESS=temporal:7233 formetl-worker run --definitions /etc/formetl
   TEMPORAL_ADDRESS=… TEMPORAL_NAMESPACE=… TEMPORAL_API_KEY=… formetl-worker run`,
 		Args: console.NoArguments,
@@ -293,7 +293,7 @@ func (p *process) start(ctx context.Context, f *startFlags, path string) error {
 	failed := &pipelines.FormsError{Forms: len(end.Forms)}
 	for _, form := range end.Forms {
 		if form.Code != console.ExitOK {
-			failed.Errors = append(failed.Errors, &console.CodeError{Code: form.Code, Err: fmt.Errorf("form %s: %s", form.Form, form.Error)})
+			failed.Errors = append(failed.Errors, &console.CodeError{Code: form.Code, Err: fmt.Errorf("form %s: %s", form.Form, strings.TrimPrefix(form.Error, "form "+form.Form+": "))})
 		}
 		for _, o := range form.Outputs {
 			fmt.Fprintf(p.stdout, "%s\t%s\t%d\t%s\n", def.Name, form.Form, o.Rows, o.Path)
