@@ -23,18 +23,16 @@ func cleanCommand(p *process) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "clean DEFINITION...",
 		Short: "Remove what interrupted runs left: staged files, unfinished uploads",
-		Long: `Clean removes what interrupted runs left at the outputs and in the state folders of
-definitions: staged files, unfinished uploads, temporary files and checkpoints. The
-next run then starts from the beginning instead of resuming. If an interrupted run
-had begun to commit, clean finishes the commit. It leaves alone what belongs to a
-run that is still working, and never touches committed data.
+		Long: `Clean removes what interrupted runs left at the outputs and in the state folders:
+temporary files, unfinished uploads, and what they had read, so that the next run
+begins anew instead of resuming. If a run ended while it put its files in place, clean
+finishes that. It leaves alone a run that is still working, and all finished data.
 
 Clean lists parts of a dataset that the manifest does not list, and keeps them;
 with --unlisted it removes them. If the manifest is lost, these are all parts of the
 dataset: use ` + "`formetl run DEFINITION --full`" + ` instead, which replaces them.
 
-It sends no requests and needs no API key, unless the definition names its forms by
-patterns and you give no --form: then it asks the service for the forms.`,
+It asks the service only if the definition names its forms by patterns, without --form.`,
 		Example: `  formetl clean feedback.yaml --dry-run
   formetl clean feedback.yaml
   formetl clean feedback.yaml --unlisted`,

@@ -20,23 +20,20 @@ func doctorCommand(p *process) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor DEFINITION",
 		Short: "Check what a run needs: API key, forms, time zone, clocks, budget, service, outputs, disk",
-		Long: `Doctor checks what a run needs, and says what to do about each problem. It always
-makes all checks, so that one problem does not hide another.
+		Long: `Doctor checks what a run needs, and says what to do about each problem. It makes
+all checks, so that one problem does not hide another.
 
-With at most twelve requests it also tests, on the first form, whether the service
-behaves as its specification says: order and bounds of ids, bounds of dates, counts,
-sorting by changes, headings and full pages. It prints a table of the answers. The
-table contains nothing from the results, so you can show it to others. If the service
-does not do something that a run needs, doctor ends with 65. With few results in the
-form, most of these tests cannot tell.
+With at most twelve requests it tests on the first form whether the service does what
+its specification says. It prints a table of the answers, which holds nothing from the
+results, so you can show it to others. If the service does not do something that a run
+needs, doctor ends with 65. With few results in the form, most tests cannot tell.
 
-It also sends Get Forms, and one count for each of up to three forms that are not
-listed. All requests count against the budget. At the first form's outputs it writes small objects
-below .formetl/ and removes them again.
+A few more requests ask for the forms; all requests count against the budget. At the
+outputs of the first form it writes small files below .formetl/, and removes them again.
 
 It ends with 0 if no check failed, even if there are warnings. Otherwise it ends with
 the exit code of the check that failed. A run can be more tolerant: for a wrong time
-zone doctor ends with 78, but a run only warns of results dated later than now.`,
+zone doctor ends with 78, but a run only warns of results that are dated in the future.`,
 		Example: `  formetl doctor feedback.yaml
   formetl doctor feedback.yaml --json | jq '.checks[] | select(.state != "ok")'
   formetl doctor feedback.yaml --json | jq .honours`,

@@ -63,7 +63,6 @@ The file's extension gives the format: .csv .csv.gz .csv.zst .tsv .ndjson .ndjso
 from the AWS environment variables, profile or role.
 
 COLUMN is a column's name in the export, the label on the form, item_<id>, or an id.
-
 A file that formetl did not write is overwritten only with --force.`,
 		Example: `  formetl export --base-url https://fs1.example.com --account acme --form form1 -o form1.csv
   formetl export --form form1 -o form1.parquet --from 2026-01-01 --to 2026-02-01
@@ -82,22 +81,22 @@ A file that formetl did not write is overwritten only with --force.`,
 	f.service.RegisterMaxRequests(set)
 	f.span.Register(set)
 	set.StringArrayVar(&f.where, "where", nil, "only results that match COLUMN:OP[=TERM]; OP is equals, contains, begins, ends, empty or not_empty; repeatable")
-	set.StringVar(&f.match, "match", "and", "several --where: and, if all must match, or or, if one must")
+	set.StringVar(&f.match, "match", "and", "with several --where a result must match: and (all of them) or or (at least one)")
 	f.output.register(set)
 	console.RegisterNames(set, &f.names)
 	set.StringArrayVar(&f.columns, "select", nil, "write only this COLUMN; repeatable, or several separated by commas; the order is kept")
 	set.Int64Var(&f.limit, "limit", 0, "write only the first N results, by id, and verify nothing")
 	set.StringArrayVar(&f.forms, "form", nil, "name of the form, as formetl forms lists it")
-	set.StringVar(&f.window, "window", "auto", "size of the windows of time: auto, or 15m 6h 1d 7d 1mo")
-	set.StringVar(&f.extract.View, "view", "", "id of a Results View")
-	set.StringVar(&f.extract.CustomLabels, "custom-labels", "", "id of a set of custom labels")
+	set.StringVar(&f.window, "window", "auto", "length of the spans of time that are read one after another: auto, or such as 15m, 6h, 1d or 1mo")
+	set.StringVar(&f.extract.View, "view", "", "id of a Results View of the service, to export its results and columns")
+	set.StringVar(&f.extract.CustomLabels, "custom-labels", "", "id of a set of custom labels of the service, to name columns by them")
 	set.StringVar(&f.files, "files", "", "also download uploaded files into this folder or s3://bucket/prefix/, with a list in files.csv")
 	set.StringVar(&f.schema, "schema", "", "schema file with the columns and their types")
 	set.StringVar(&f.state, "state", "", "where to count requests for budgets and keep what unfinished runs read: a folder, or s3://bucket/prefix/ (default: formetl/ in your cache folder)")
 	set.BoolVar(&f.fresh, "fresh", false, "read everything again, instead of resuming an export of the last hour that ended early")
 	f.watch.register(set, "write a report about the export to this file: JSON, or a web page if the name ends with .html")
 	set.BoolVar(&f.noVerify, "no-verify", false, "do not compare with the service's count")
-	set.BoolVar(&f.strict, "strict", false, "end with 65 if the export cannot prove that no result is missing or duplicated; a search is proven by its pages alone")
+	set.BoolVar(&f.strict, "strict", false, "end with 65 if the export cannot prove that no result is missing or duplicated; a search counts as proven when all its pages were read")
 	return cmd
 }
 
@@ -180,7 +179,7 @@ func (g *guardedCells) tell(log *console.Log) {
 	if g.n == 0 {
 		return
 	}
-	log.Tell(slog.LevelInfo, fmt.Sprintf("%s got a leading ', in %s: Excel may take for a formula what begins with =, +, -, @, a tab or a line break; .xlsx needs no '", plain.Plural(g.n, "cell"), plain.Few(g.columns, 20)),
+	log.Tell(slog.LevelInfo, fmt.Sprintf("%s got a ' in front, in the columns %s: Excel might run texts that begin with =, +, -, @, a tab or a line break as formulas; write .xlsx to do without the '", plain.Plural(g.n, "cell"), plain.Few(g.columns, 20)),
 		slog.Int64("cells", g.n), slog.String("columns", strings.Join(g.columns, ", ")))
 }
 
@@ -254,7 +253,7 @@ func (f *exportFlags) definition(ctx context.Context, p *process) (*definition.D
 	}
 	switch {
 	case f.strict && (f.noVerify || f.limit > 0):
-		return nil, console.Usagef("--strict contradicts --no-verify and --limit, which prove nothing: leave it out, or them")
+		return nil, console.Usagef("--strict demands a proof, and with --no-verify or --limit there is none: leave out either --strict or these")
 	case f.schema != "" && f.names != "label":
 		return nil, console.Usagef("--names has no effect with --schema, whose columns have names: give only one of them")
 	}
@@ -308,7 +307,7 @@ func (f *exportFlags) folder(def *definition.Definition, output string) (*defini
 	}
 	files.Path = strings.TrimSuffix(files.Path, "/") + "/"
 	if files.Path == "/" || strings.HasPrefix(filepath.ToSlash(output)+"/", files.Path) {
-		return nil, console.Usagef("--files %s: give a separate folder, for uploaded files only", f.files)
+		return nil, console.Usagef("--files %s: uploaded files need a folder of their own, without the export's file: give another, such as --files uploads", f.files)
 	}
 	files.Table = files.Path + "files.csv"
 	return files, nil
@@ -497,7 +496,7 @@ func (f *exportFlags) resolve(ctx context.Context, p *process, def *definition.D
 		return err
 	}
 	if len(known) <= 1 { // the column of the result's id is always known
-		p.log.Tell(slog.LevelWarn, "note: the form has neither headings nor results yet, so formetl cannot check the columns of --where and --select")
+		p.log.Tell(slog.LevelWarn, "note: the form has neither headings nor results yet, so formetl cannot tell whether it has the columns of --where and --select")
 	}
 	given := slices.Clone(def.Extract.Search.Where)
 	for i, c := range given {
@@ -506,9 +505,9 @@ func (f *exportFlags) resolve(ctx context.Context, p *process, def *definition.D
 		case err != nil:
 			return err
 		case from.Kind == schemas.FromResultID:
-			return console.Usagef("--where %s: the service cannot search by the id of a result", c.Column)
+			return console.Usagef("--where %s: the service cannot search by the id of a result; leave this condition out", c.Column)
 		case from.Kind == schemas.FromOther:
-			return console.Usagef("--where %s: the service cannot search text that people typed beside choices", c.Column)
+			return console.Usagef("--where %s: no search finds text that people typed beside choices; leave this condition out, export the column with --api v2 --select, and filter there", c.Column)
 		}
 		def.Extract.Search.Where[i].Column, def.Extract.Search.Where[i].Given = from.ID, c.Column
 	}
@@ -578,7 +577,7 @@ func columnsOf(ctx context.Context, def *definition.Definition, o pipelines.Opti
 // fits several columns is an error, and so is a name of no column, unless no column is known.
 func sourceOf(flag, name string, known []schemas.Column) (schemas.Source, error) {
 	if strings.TrimSpace(name) == "" {
-		return schemas.Source{}, console.Usagef("%s: a column's name is empty; give the name or the id of a column", flag)
+		return schemas.Source{}, console.Usagef("%s: the name of a column is empty, perhaps after a comma too many; give the name or the id of a column", flag)
 	}
 	meta := func(c schemas.Column) bool { return c.From.Kind == schemas.FromMeta }
 	if page.KnownMeta(name) && !slices.ContainsFunc(known, meta) { // without a result known has no metas
@@ -606,15 +605,16 @@ func sourceOf(flag, name string, known []schemas.Column) (schemas.Source, error)
 		case len(found) == 1:
 			return found[0], nil
 		case len(found) > 1:
-			return schemas.Source{}, console.Usagef("%s %s: several columns have this label; give the id of the one you mean, %s or %s", flag, name, found[0].ID, found[1].ID)
+			return schemas.Source{}, console.Usagef("%s %s: several columns have this label; in its place give the id of the one you mean, %s or %s", flag, name, found[0].ID, found[1].ID)
 		}
 	}
 	if len(known) <= 1 {
 		return guessed, nil
 	}
-	if flag == "--where" { // which cannot search what people typed
-		known = slices.DeleteFunc(slices.Clone(known), func(c schemas.Column) bool { return c.From.Kind == schemas.FromOther })
+	if of, typed := strings.CutSuffix(name, "_other"); typed && flag == "--where" && slices.ContainsFunc(known, func(c schemas.Column) bool { return c.Name == of }) {
+		return schemas.Source{Kind: schemas.FromOther}, nil
 	}
+	known = slices.DeleteFunc(slices.Clone(known), func(c schemas.Column) bool { return c.From.Kind == schemas.FromOther }) // the form may not have them
 	names := make([]string, 0, 2*len(known))
 	// The questions of a form tell people more than its metas, so the questions come first.
 	ordered := slices.SortedStableFunc(slices.Values(known), func(a, b schemas.Column) int {

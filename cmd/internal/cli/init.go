@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -22,7 +21,6 @@ import (
 	"github.com/formetl/formetl/cmd/internal/console"
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/transport"
-	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/upkeep"
@@ -39,16 +37,12 @@ func (s *initSession) command() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "init",
 		Short: "Write a first definition, by questions or flags",
-		Long: `Init asks what a definition has to know: service, account, where the API key is,
-time zone, forms, what to write and where, and whether each run adds to it. It
-tries the answers at the service, and writes the definition with a schema file.
+		Long: `Init asks for what a definition needs, tries the answers at the service, and writes the
+definition; for one form also a schema file, from a sample of the results.
 
-What flags answer is not asked. Without a terminal, and with --no-input, nothing
-is asked and defaults are taken; an address, an account and a form have to be
-given then.
-
-The key itself is never asked for and written nowhere. Init asks the service for
-its forms, and for a sample of the results if there is one form.`,
+A flag answers its question. Without a terminal, and with --no-input, init asks
+nothing and takes defaults; then give --base-url, --account and --form. It never asks
+for the API key itself, only where the key is, and writes the key nowhere.`,
 		Example: `  formetl init
   formetl init --base-url https://fs1.example.com --account acme --form form1 --no-input
   formetl init --form form1 --path 's3://bucket/lake/{form}/' -o form1.yaml
@@ -64,19 +58,19 @@ its forms, and for a sample of the results if there is one form.`,
 	}
 	set, a := cmd.Flags(), &s.answers
 	set.StringVar(&a.baseURL, "base-url", "", "address of the service (or FORMETL_BASE_URL)")
-	set.StringVar(&a.api, "api", "", "generation of the service: v1, v2, or auto, which tries v2 first (or FORMETL_API; default auto)")
+	set.StringVar(&a.api, "api", "", "which API of the service to ask: v1, v2, or auto, which tries v2 first (or FORMETL_API; default auto)")
 	set.StringVar(&a.account, "account", "", "name of the account, as in the addresses of its forms (or FORMETL_ACCOUNT)")
 	set.StringVar(&a.key, "api-key-reference", "", "where the API key is, never the key itself: '${env:NAME}', '${file:PATH}' or '${cmd:COMMAND LINE}' (default: '${env:"+definition.KeyVariable+"}')")
 	set.StringVar(&s.keyFile, "api-key-file", "", "file that holds the API key: short for --api-key-reference '${file:PATH}'")
-	set.BoolVar(&a.allowHTTP, "allow-http", false, "send the key over plain HTTP to hosts other than loopback")
-	set.StringVar(&a.zone, "timezone", "", "the account's zone, an IANA name (or FORMETL_TIMEZONE; default: this machine's)")
-	set.StringArrayVar(&a.forms, "form", nil, "name of a form or a glob, * for all forms; repeatable")
-	set.StringArrayVar(&a.paths, "path", nil, "where to write: a path beside the definition, or s3://bucket/path; a dataset's ends with a slash; {form} is replaced; repeatable (default: out/{form}.csv)")
+	set.BoolVar(&a.allowHTTP, "allow-http", false, "allow sending the key over unencrypted HTTP to other machines")
+	set.StringVar(&a.zone, "timezone", "", "time zone of the account, such as America/Chicago (or FORMETL_TIMEZONE; default: this machine's)")
+	set.StringArrayVar(&a.forms, "form", nil, "name of a form, or a pattern such as 'survey*', or '*' for all forms; repeatable")
+	set.StringArrayVar(&a.paths, "path", nil, "where to write: a path from the definition's folder, or s3://bucket/path; one that ends with a slash is a dataset; {form} stands for the form's name; repeatable (default: out/{form}.csv)")
 	set.StringVar(&a.format, "format", "", "format of the outputs (default: by a file's name; parquet for a dataset)")
 	set.StringVar(&a.partition, "partition", "", "folders of a dataset: none, day, month or year (default month)")
 	set.StringVar(&a.table, "table", "", "table of a PostgreSQL database to write, such as forms.{form}")
 	set.StringVar(&a.dsn, "dsn", "", "how to reach the database of --table: a reference such as '${env:PG}' (the default), or the connection string itself if it holds no password")
-	set.StringVar(&a.mode, "mode", "", "what each run reads: incremental (what is new or changed, into datasets and tables only) or full (default: incremental if no output is a file)")
+	set.StringVar(&a.mode, "mode", "", "what each run reads: full (everything), or incremental (what is new or changed; only for datasets and tables, and then the default)")
 	console.RegisterNames(set, &a.names)
 	set.StringVarP(&a.file, "output", "o", "", "definition to write (default: named after the form or the account)")
 	set.BoolVar(&s.force, "force", false, "replace files that already exist")
@@ -137,7 +131,7 @@ func (s *initSession) begin() error {
 	a.api = string(api)
 	switch {
 	case a.file != "" && !isDefinition(a.file):
-		return console.Usagef("--output: a definition's name ends with .yaml")
+		return console.Usagef("--output: the name of a definition has to end with .yaml, such as form1.yaml")
 	case s.keyFile != "" && a.key != "":
 		return console.Usagef("--api-key-file and --api-key-reference both say where the key is: give one of them")
 	case s.keyFile != "":
@@ -218,7 +212,7 @@ func (s *initSession) ask(ctx context.Context) error {
 		{text: "Account", one: func(a *initAnswers) *string { return &a.account }},
 		{help: keyHelp, text: "Where the API key is", one: func(a *initAnswers) *string { return &a.key }, check: s.checkKey},
 	}
-	const zoneHelp = "The account has a time zone: that of the times which you see at the service."
+	const zoneHelp = "The account's time zone is the one in which the service shows you times."
 	zone := []initQuestion{{help: zoneHelp, text: "Time zone, such as America/Chicago", one: func(a *initAnswers) *string { return &a.zone }}}
 	if s.in != nil {
 		s.tell("Press Enter to take the answer in brackets, or Ctrl-C to end without writing anything.")
@@ -366,7 +360,7 @@ var unset = regexp.MustCompile(`(\w+) is (not set|empty); set it, or change the 
 // take records an answer if it is right; otherwise it returns what is wrong.
 func (s *initSession) take(q initQuestion, typed string) error {
 	if typed == "" {
-		return errors.New("an answer is needed")
+		return errors.New("please type an answer")
 	}
 	switch {
 	case q.many == nil && q.choices != nil && !slices.Contains(q.choices, typed):
@@ -425,7 +419,7 @@ func (s *initSession) check() error {
 	o.Command = nil                        // a command that prints the API key may take long
 	_, err := s.parse(o)
 	if a := s.answers; err == nil && a.partition != "" && len(a.paths) > 0 && !a.writesTable() && !slices.ContainsFunc(a.paths, isDataset) {
-		err = console.Usagef("--partition: no output is a dataset; a dataset's path ends with a slash")
+		err = console.Usagef("--partition is for datasets, and no output is a dataset: end its --path with a slash, or leave out --partition")
 	}
 	return err
 }
@@ -549,13 +543,6 @@ func (s *initSession) checkForms() error {
 // checkFiles refuses to replace files that exist, and refuses folders that do not exist.
 func (s *initSession) checkFiles() error {
 	a := s.proposed()
-	folder := filepath.Dir(a.file)
-	if _, err := os.Stat(folder); err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			err = errors.New("its folder does not exist")
-		}
-		return &load.Error{Kind: load.ErrUnusable, Op: "write", Path: a.file, Hint: "make the folder (mkdir -p " + definition.ShellWord(folder) + "), or give another path with --output", Err: err}
-	}
 	return cmp.Or(mayWrite(a.file, s.force), mayWrite(a.schemaFile(), s.force))
 }
 
@@ -664,17 +651,17 @@ func (a *initAnswers) definition(schema string) string {
 	fmt.Fprintf(&b, "# yaml-language-server: $schema=./%s\n", editorSchema)
 	fmt.Fprintf(&b, "# formetl init wrote this; it is yours to edit. `formetl help definitions` tells of every key.\n")
 	add("version: 1", "")
-	add("name: "+definition.Scalar(a.pipeline()), "stands in manifests and in the state folder: keep it")
+	add("name: "+definition.Scalar(a.pipeline()), "runs find by it what earlier runs left: keep it")
 	add("source:", "")
 	add("  base_url: "+definition.Scalar(a.baseURL), "")
 	if a.api != "" {
-		add("  api: "+a.api, "the generation of the service: v1, v2 or auto")
+		add("  api: "+a.api, "which API of the service to ask: v1, v2 or auto")
 	}
 	add("  account: "+definition.Scalar(a.account), "")
 	add("  api_key: "+definition.Scalar(a.key), "where the key is, never the key itself")
-	add("  timezone: "+definition.Scalar(a.zone), "the account's zone: dates are its wall clock")
+	add("  timezone: "+definition.Scalar(a.zone), "the account's time zone: dates are by its clocks")
 	if a.allowHTTP {
-		add("  allow_http: true", "the key travels unprotected")
+		add("  allow_http: true", "the key is sent unencrypted")
 	}
 	add("  # requests: {per_minute: 50}", "a budget for all runs of the account")
 	forms := make([]string, len(a.forms))
@@ -682,7 +669,7 @@ func (a *initAnswers) definition(schema string) string {
 		forms[i] = definition.Scalar(strings.ReplaceAll(form, "${", "$${")) // a ${ in a form's name begins no reference
 	}
 	add("forms: ["+strings.Join(forms, ", ")+"]", "")
-	add("names: "+definition.Scalar(a.names), "what columns are called that no schema names: label, heading or id")
+	add("names: "+definition.Scalar(a.names), "how columns are called unless the schema says: label, heading or id")
 	if schema != "" {
 		add("schema: "+definition.Scalar(schema), "the columns with their types and rules")
 	}
@@ -696,18 +683,18 @@ func (a *initAnswers) definition(schema string) string {
 	if a.writesTable() {
 		add("  - database: postgres", "`formetl help databases` tells of its keys")
 		add("    dsn: "+definition.Scalar(a.dsn), "where the connection string is, never a password")
-		add("    table: "+definition.Scalar(a.table), "made by the first run; its schema must be there")
+		add("    table: "+definition.Scalar(a.table), "the first run makes it; the schema before the dot must exist")
 		if a.partition != "" {
-			add("    partition: "+definition.Scalar(a.partition), "how much a run reads again at least")
+			add("    partition: "+definition.Scalar(a.partition), "the smallest span of time that a run reads again")
 		}
 	}
 	return b.String()
 }
 
 func (a *initAnswers) addOutput(add func(line, comment string), path string) {
-	format, about := a.format, "one file for each form, replaced whole"
+	format, about := a.format, "one file for each form; each run replaces it"
 	if isDataset(path) {
-		format, about = cmp.Or(format, "parquet"), "ends with a slash: a dataset of parts"
+		format, about = cmp.Or(format, "parquet"), "ends with a slash: a dataset, a folder of many files"
 	}
 	add("  - path: "+definition.Scalar(path), about)
 	if format != "" {

@@ -266,7 +266,7 @@ func TestInitRefusesFlags(t *testing.T) {
 		{"--path a.csv --path a.csv", "--path a.csv", "another --path would overwrite each other"},
 		{"--path a.csv --form x --form y", "--path a.csv", "put {form} into the path"},
 		{"--path a/ --partition weekly", "--partition", ""},
-		{"--path a.csv --partition day", "--partition", "no output is a dataset"},
+		{"--path a.csv --partition day", "--partition", "no output is a dataset: end its --path with a slash"},
 		{"--path a/ --mode incrementl", "--mode", "did you mean incremental?"},
 		{"--path a/ --path a.csv --mode incremental", "--path a.csv", "--mode incremental needs a dataset"},
 		{"--names labels", "--names", "did you mean label?"},

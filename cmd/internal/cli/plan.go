@@ -114,8 +114,8 @@ func planRows(p *pipelines.FormPlan) [][]string {
 		rows = append(rows, []string{"changes", plannedChangesText(p.Changes)})
 	}
 	if u := p.Unfinished; u != nil {
-		rows = append(rows, []string{"less", fmt.Sprintf("at least %s, if the run resumes from run %s, which ended early after %s and %s",
-			plain.Plural(u.Requests, "request"), u.RunID, plain.Plural(u.Results, "result"), plain.Plural(u.Windows, "complete window"))})
+		rows = append(rows, []string{"resume", fmt.Sprintf("run %s ended early after %s and %s; if the run goes on from there, it sends at least %s less",
+			u.RunID, plain.Plural(u.Results, "result"), plain.Plural(u.Windows, "complete window"), plain.Plural(u.Requests, "request"))})
 	}
 	rows = append(rows, budgetRows(p.Budget)...)
 	for _, w := range p.Warnings {
@@ -134,7 +134,7 @@ func resultsText(p *pipelines.FormPlan) string {
 		text = fmt.Sprintf("%s: %s with a date and %s without", plain.Thousands(*p.Results+u.Results), text, plain.Thousands(u.Results))
 	}
 	if p.AtMost {
-		return "at most " + text + " (the service counts without the search or view)"
+		return "at most " + text + " (the service counts all results, not only those of the search or view)"
 	}
 	return text
 }
@@ -158,13 +158,13 @@ func requestsText(p *pipelines.FormPlan) string {
 	if n := *r.Total - *r.Results - *r.Counts; n > 0 { // of those that may be sent, the expected ones add up
 		feed = fmt.Sprintf(", %s to ask what changed", plain.Thousands(n))
 	}
-	return fmt.Sprintf("%s %s: %s%s, %s for counts; this plan took %s itself",
-		about, plain.Thousands(*r.Total), results, feed, plain.Thousands(*r.Counts), plain.Plural(r.Planned, "count"))
+	return fmt.Sprintf("%s %s: %s%s, %s for counts; this plan itself sent %s",
+		about, plain.Thousands(*r.Total), results, feed, plain.Thousands(*r.Counts), plain.Plural(r.Planned, "count request"))
 }
 
 func plannedChangesText(c *pipelines.PlannedChanges) string {
 	if c.Method == load.MethodChanges {
-		return fmt.Sprintf("known up to %s (the service's clock); the run also reads what changed since, which this plan cannot know", c.KnownTo)
+		return fmt.Sprintf("the newest one seen so far is of %s, by the service's clock; the run also reads what changed since, which this plan cannot know", c.KnownTo)
 	}
 	return "the lookback is read again: " + c.Reason
 }
@@ -182,7 +182,7 @@ func budgetRows(b pipelines.Budget) [][]string {
 		minute += fmt.Sprintf(", at %s requests a minute", plain.Thousands(b.PerMinute))
 	}
 	if b.PerDay > 0 {
-		percent, more := "unknown share", ""
+		percent, more := "an unknown share", ""
 		if b.DayShare != nil {
 			percent = fmt.Sprintf("%.1f %%", 100**b.DayShare)
 			if *b.DayShare > 1 {
@@ -219,7 +219,7 @@ func windowsText(p *pipelines.FormPlan) string {
 	foot := ""
 	switch {
 	case uncounted && p.Results == nil:
-		foot = "  ?: nothing was counted\n"
+		foot = "  ?: unknown, because nothing was counted\n"
 	case uncounted:
 		foot = "  ?: not counted separately, because that costs more requests than it saves\n"
 	}

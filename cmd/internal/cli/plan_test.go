@@ -38,12 +38,12 @@ func TestPlanExplainsItself(t *testing.T) {
 		plan *pipelines.FormPlan
 		want []string
 	}{
-		"dated": {formPlan(nil, nil), []string{"results   9,844\n", "about 141: 128 for results, 3 to ask what changed, 10 for counts; this plan took 9 counts itself\n"}},
+		"dated": {formPlan(nil, nil), []string{"results   9,844\n", "about 141: 128 for results, 3 to ask what changed, 10 for counts; this plan itself sent 9 count requests\n"}},
 		"undated": {formPlan(&pipelines.PlannedUndated{Results: 156, Requests: 101}, nil), []string{
 			"results   10,000: 9,844 with a date and 156 without\n", "  without a date  ", "about 242: 128 for results with a date, 101 for those without, 3 to ask what changed, 10 for counts;",
 		}},
 		"resumed": {formPlan(nil, &pipelines.Unfinished{RunID: "run1", Windows: 17, Results: 2869, Requests: 28}), []string{
-			"at most about 141: ", "less      at least 28 requests, if the run resumes from run run1, which ended early after 2,869 results and 17 complete windows\n",
+			"at most about 141: ", "resume    run run1 ended early after 2,869 results and 17 complete windows; if the run goes on from there, it sends at least 28 requests less\n",
 		}},
 	} {
 		got := textOf(c.plan)

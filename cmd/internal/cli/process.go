@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -121,9 +122,9 @@ func checkSpan(def *definition.Definition, o pipelines.Options) error {
 	case o.Range.From != nil && o.Range.To != nil:
 		return console.Usagef(emptyRange, load.Wall(e.Window.From), load.Wall(e.Window.To))
 	case o.Range.From == nil:
-		return console.Usagef("--to %s is before the beginning of the range at %s: give a later --to", load.Wall(e.Window.To), load.Wall(e.Window.From))
+		return console.Usagef("--to %s is before the beginning of the range at %s, which the definition gives: give a later --to, or also --from", load.Wall(e.Window.To), load.Wall(e.Window.From))
 	}
-	return console.Usagef("--from %s is after the end of the range at %s (the end that was given, else now): give an earlier --from", load.Wall(e.Window.From), load.Wall(e.Window.To))
+	return console.Usagef("--from %s is after the end of the range at %s (that of --to or of the definition, else now): give an earlier --from", load.Wall(e.Window.From), load.Wall(e.Window.To))
 }
 
 // load reads definitions and checks all of them before any request is sent to a service. The
@@ -206,8 +207,16 @@ func (p *process) define(name, form string, service *console.ServiceFlags, state
 	return def, err
 }
 
-// mayWrite refuses to replace what lies at a path, unless it is a regular file and force is set.
+// mayWrite refuses a path whose folder does not exist. It refuses to replace what lies at the path,
+// unless it is a regular file and force is set.
 func mayWrite(path string, force bool) error {
+	folder := filepath.Dir(path)
+	if _, err := os.Stat(folder); err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			err = errors.New("its folder does not exist")
+		}
+		return &load.Error{Kind: load.ErrUnusable, Op: "write", Path: path, Hint: "make the folder (mkdir -p " + definition.ShellWord(folder) + "), or give another path with --output", Err: err}
+	}
 	if _, err := os.Lstat(path); err != nil {
 		return nil //nolint:nilerr // nothing is there
 	}

@@ -95,7 +95,7 @@ func (r *runs) replay(ctx context.Context, def *definition.Definition, form pipe
 	}
 	text += fmt.Sprintf("; %s still rejected", plain.Thousands(still))
 	if still > 0 {
-		text += ", because of values that do not fit, or because the range that was read does not include them"
+		text += ", because their values still do not fit the schema, or because the range that was read does not include them"
 	}
 	r.process.log.Tell(level, text, slog.String("form", form.Form), slog.Int("results", form.Results), slog.Int("rejected", still))
 }

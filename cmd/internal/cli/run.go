@@ -53,7 +53,7 @@ request. If one fails, the others still run.`,
 	set := cmd.Flags()
 	f.Register(set)
 	f.watch.register(set, "write a report about the run to this file: JSON, or a web page if the name ends with .html")
-	set.BoolVar(&f.full, "full", false, "ignore what earlier runs left: watermark, schema, unfinished work")
+	set.BoolVar(&f.full, "full", false, "read every result again and replace the outputs, whatever earlier runs left")
 	set.BoolVar(&f.strict, "strict", false, "end with 65 and write nothing if the run cannot prove that no result is missing or duplicated")
 	set.BoolVar(&f.dryRun, "dry-run", false, "show the plan and read nothing, as formetl plan does")
 	set.StringVar(&f.watch.metrics, "metrics", "", "write metrics of the run to this file (NAME.prom) for node_exporter's textfile collector")
@@ -92,7 +92,7 @@ func (f *runFlags) open(ctx context.Context, p *process, files []string) (*runs,
 	}
 	for _, def := range defs {
 		if f.strict && !def.Extract.Verify && err == nil {
-			err = console.Usagef("%s says verify: false, and --strict needs it: remove one of them", def.File)
+			err = console.Usagef("--strict compares with the service's counts, and %s says verify: false: remove one of them", def.File)
 		}
 		def.Extract.Proof = def.Extract.Proof || f.strict
 	}

@@ -99,6 +99,9 @@ func schemaInfer(cmd *cobra.Command, p *process, f inferFlags, files []string) e
 	def, _ = def.For(f.form) // the schema may be what is to be written
 	toFile := f.output != definition.StdoutPath && f.output != ""
 	if toFile {
+		if len(files) > 0 {
+			_ = os.MkdirAll(filepath.Dir(f.output), 0o750) // the definition may be the first to name the folder; if it cannot be made, mayWrite fails
+		}
 		if err := mayWrite(f.output, f.force); err != nil {
 			return err
 		}
@@ -113,9 +116,6 @@ func schemaInfer(cmd *cobra.Command, p *process, f inferFlags, files []string) e
 	}
 	if !toFile {
 		return console.Print(p.stdout, data)
-	}
-	if len(files) > 0 {
-		_ = os.MkdirAll(filepath.Dir(f.output), 0o750) // the definition may be the first to name the folder; if it cannot be made, writeFile fails
 	}
 	if err := writeFile(f.output, data, 0o640); err != nil {
 		return err

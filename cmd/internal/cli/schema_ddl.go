@@ -45,7 +45,7 @@ It sends requests only for columns that neither a schema nor an earlier run know
 	}
 	set := cmd.Flags()
 	f.Register(set)
-	set.StringVar(&f.dialect, "dialect", "", strings.Join(ddl.Names(), ", "))
+	set.StringVar(&f.dialect, "dialect", "", "which database the SQL is for: "+strings.Join(ddl.Names(), ", "))
 	set.StringVar(&f.table, "table", "", "name of the table, or database.schema.table (default: the name of the schema or form)")
 	return cmd
 }

@@ -89,7 +89,7 @@ func schemaDiff(ctx context.Context, p *process, set *pflag.FlagSet, files []str
 	if breaking > 0 {
 		return &definition.Fault{
 			Code: console.ExitData, Text: fmt.Sprintf("%d of %s would break later runs, or programs that read the outputs", breaking, plain.Plural(changes, "change")),
-			Cure: "fix the schema, restore the form, or write the new columns to another path (or replace the old ones with run --full)",
+			Cure: "if the form was changed by mistake, change it back; if not, correct the schema, and replace the outputs with `formetl run DEFINITION --full`, or write to another path",
 		}
 	}
 	return nil
@@ -230,7 +230,7 @@ func (c comparison) summary() string {
 		return s
 	}
 	if !*c.Listed {
-		return s + " (from " + plain.Plural(*c.Sampled, "result") + " only, because the headings list no items; an item that none of them has may still exist)"
+		return s + " (from " + plain.Plural(*c.Sampled, "result") + " only, because the service lists no headings; a question that nobody answered in them may exist all the same)"
 	}
 	return s + " (from the headings and " + plain.Plural(*c.Sampled, "result") + ")"
 }

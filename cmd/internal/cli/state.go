@@ -24,8 +24,7 @@ func stateCommand(p *process) *cobra.Command {
 		Use:   "state",
 		Short: "Show or reset watermarks and unfinished runs",
 		Long: `State shows what earlier runs of a definition left for the next run, or resets it.
-It sends no requests and needs no API key, unless the definition names its forms by
-patterns and you give no --form: then it asks the service for the forms.`,
+It asks the service only if the definition names its forms by patterns, without --form.`,
 		Example: `  formetl state show feedback.yaml
   formetl state reset feedback.yaml`,
 		Args: console.Subcommand,
@@ -306,7 +305,7 @@ func changesRows(out *upkeep.OutputState) [][]string {
 	c := out.Manifest.Changes
 	known := "not known"
 	if !c.KnownTo.IsZero() {
-		known = "known up to " + c.KnownTo.String() + " (the service's clock)"
+		known = "the newest one seen is of " + c.KnownTo.String() + ", by the service's clock"
 	}
 	if c.Method == load.MethodLookback {
 		known += "; the lookback was read again"
@@ -329,7 +328,7 @@ func underWayRows(r *upkeep.StateReport, out *upkeep.OutputState) [][]string {
 		rows = append(rows, []string{"under way", text})
 	}
 	if out.Pending != "" {
-		rows = append(rows, []string{"commit", fmt.Sprintf("of run %s is recorded; the next run finishes it", out.Pending)})
+		rows = append(rows, []string{"commit", fmt.Sprintf("run %s ended while it put its files in place; the next run finishes that", out.Pending)})
 	}
 	if n := len(out.Inventory.Unlisted); n > 0 {
 		text := plain.Plural(n, "part") + " not listed in the manifest, so the next run will end with 73; remove with `" + r.Definition.Command("clean", "--unlisted") + "`"
@@ -342,7 +341,7 @@ func underWayRows(r *upkeep.StateReport, out *upkeep.OutputState) [][]string {
 		rows = append(rows, []string{"damaged", plain.Plural(n, "part") + " missing or with a different size; the next run writes them again"})
 	}
 	if n := len(out.Leftovers); n > 0 {
-		rows = append(rows, []string{"leftovers", fmt.Sprintf("%d that no run needs; remove with `%s`", n, r.Definition.Command("clean"))})
+		rows = append(rows, []string{"leftovers", fmt.Sprintf("%d of interrupted runs, which no run needs; remove with `%s`", n, r.Definition.Command("clean"))})
 	}
 	return rows
 }

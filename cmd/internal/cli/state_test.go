@@ -84,11 +84,11 @@ form form1
   the next run begins at 2026-03-07 00:00:00
   /lake/form1/
     watermark  2026-03-07 12:00:00, 3 days ago
-    changes    known up to 2026-03-07 11:58:12 (the service's clock)
+    changes    the newest one seen is of 2026-03-07 11:58:12, by the service's clock
     last run   run1, 2026-03-10T16:30:00Z (90 minutes ago)
     range      the first result to 2026-03-10 11:30:00 (exclusive)
     rows       12,345 in 31 parts, 2026-01-01 00:00:00 to 2026-03-10 00:00:00 (exclusive)
-    leftovers  1 that no run needs; remove with ` + "`formetl clean nightly.yaml`" + `
+    leftovers  1 of interrupted runs, which no run needs; remove with ` + "`formetl clean nightly.yaml`" + `
   s3://b/form1/
     watermark  none
     last run   none
@@ -99,7 +99,7 @@ form form2
     last run  run1, 2026-03-10T16:30:00Z (90 minutes ago)
     range     the first result to 2026-03-10 11:30:00 (exclusive)
     rows      12,345
-    commit    of run run4 is recorded; the next run finishes it
+    commit    run run4 ended while it put its files in place; the next run finishes that
   /lake/form2/
     watermark  none
     last run   none

@@ -85,7 +85,7 @@ func (a *asked) openResults(cmd *cobra.Command, p *process, definitions []string
 		return nil, o, err
 	}
 	if a.form = cmp.Or(a.form, def.Forms[0]); len(definitions) > 0 && definition.IsGlob(a.form) {
-		return nil, o, console.Usagef("the definition names its forms by patterns: give one with --form; `formetl forms %s` lists them", definition.ShellWord(definitions[0]))
+		return nil, o, console.Usagef("the definition names its forms by patterns, and this command is for one form: give it with --form; `formetl forms %s` lists the forms", definition.ShellWord(definitions[0]))
 	}
 	if len(definitions) == 0 || cmd.Flags().Changed("names") {
 		def.Names = naming
@@ -266,7 +266,7 @@ if the answer is lost, look with formetl forms whether the copy exists.`,
 		return reply{made, formRows(made)}, err
 	})
 	set := cmd.Flags()
-	set.StringVar(&to.Account, "to-account", "", "username of the account that gets the copy (default: this account)")
+	set.StringVar(&to.Account, "to-account", "", "name of the account that gets the copy (default: this account)")
 	set.StringVar(&to.Form, "to-form", "", "name of the new form (default: the name of the original)")
 	set.BoolVar(&yes, "yes", false, "do not ask")
 	return cmd
