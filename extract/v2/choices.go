@@ -58,7 +58,7 @@ func (c *Client) translate(ctx context.Context, form string, s extract.Search) (
 // number is taken for a position, unless some label is a number.
 func (item *choices) position(criterion extract.Criterion) (string, error) {
 	if criterion.Operator != extract.OpEquals {
-		return "", cannotSearch(criterion, "of a question with choices it finds only whole choices, by equals")
+		return "", cannotSearch(criterion, "a question with choices can only be searched by equals, for a whole choice")
 	}
 	numbers := false
 	for place, label := range item.labels {
@@ -78,7 +78,7 @@ func (item *choices) position(criterion extract.Criterion) (string, error) {
 		seen = append(seen, fmt.Sprintf("%q", item.labels[place]))
 	}
 	return "", cannotSearch(criterion, "formetl has to know the choice from the latest results, and none of them has it; they have "+
-		cmp.Or(strings.Join(seen, ", "), "none"))
+		cmp.Or(strings.Join(seen, ", "), "none")+"; search for one of these, or, if only older results have the choice, ask by API v1")
 }
 
 func isNumber(text string) bool {
