@@ -22,7 +22,7 @@ func cleanCommand(p *process) *cobra.Command {
 	var f cleanFlags
 	cmd := &cobra.Command{
 		Use:   "clean DEFINITION...",
-		Short: "Remove what interrupted runs left: staged files, unfinished uploads",
+		Short: "Remove what interrupted runs left: temporary files, unfinished uploads, results that were read",
 		Long: `Clean removes what interrupted runs left at the outputs and in the state folders:
 temporary files, unfinished uploads, and what they had read, so that the next run
 begins anew instead of resuming. If a run ended while it put its files in place, clean
@@ -41,7 +41,7 @@ It asks the service only if the definition names its forms by patterns, without 
 	}
 	set := cmd.Flags()
 	set.BoolVar(&f.dryRun, "dry-run", false, "only list what would be removed")
-	set.BoolVar(&f.unlisted, "unlisted", false, "also remove parts that no manifest lists; if the manifest is lost, these are all parts")
+	set.BoolVar(&f.unlisted, "unlisted", false, "also remove parts of a dataset that its manifest does not list; if the manifest is lost, these are all parts")
 	f.RegisterForms(set)
 	f.RegisterKey(set, keyForForms)
 	return cmd

@@ -81,11 +81,11 @@ A file that formetl did not write is overwritten only with --force.`,
 	f.service.RegisterMaxRequests(set)
 	f.span.Register(set)
 	set.StringArrayVar(&f.where, "where", nil, "only results that match COLUMN:OP[=TERM]; OP is equals, contains, begins, ends, empty or not_empty; repeatable")
-	set.StringVar(&f.match, "match", "and", "with several --where a result must match: and (all of them) or or (at least one)")
+	set.StringVar(&f.match, "match", "and", "with several --where: \"and\", for results that match all of them, or \"or\", for those that match at least one")
 	f.output.register(set)
 	console.RegisterNames(set, &f.names)
 	set.StringArrayVar(&f.columns, "select", nil, "write only this COLUMN; repeatable, or several separated by commas; the order is kept")
-	set.Int64Var(&f.limit, "limit", 0, "write only the first N results, by id, and verify nothing")
+	set.Int64Var(&f.limit, "limit", 0, "write only the first N results (those with the lowest ids), and verify nothing")
 	set.StringArrayVar(&f.forms, "form", nil, "name of the form, as formetl forms lists it")
 	set.StringVar(&f.window, "window", "auto", "length of the spans of time that are read one after another: auto, or such as 15m, 6h, 1d or 1mo")
 	set.StringVar(&f.extract.View, "view", "", "id of a Results View of the service, to export its results and columns")
@@ -364,13 +364,13 @@ type outputFlags struct {
 func (f *outputFlags) register(set *pflag.FlagSet) {
 	set.StringVarP(&f.path, "output", "o", definition.StdoutPath, "file to write, or s3://bucket/path; - for standard output")
 	set.StringVar(&f.format, "format", "", strings.Join(formatNames(), ", ")+" (default: from the file's extension, csv for standard output)")
-	set.BoolVar(&f.excel, "excel", false, "CSV for spreadsheets: byte-order mark, CR LF line ends, local times, no cell runs as a formula")
+	set.BoolVar(&f.excel, "excel", false, "CSV that opens right in Excel: its encoding and line ends, times by the account's clock, and a ' before texts that Excel would run as formulas")
 	set.BoolVar(&f.codebook, "codebook", false, "also write a description of the columns beside the file: .schema.json and .codebook.csv")
 	set.BoolVar(&f.manifest, "manifest", false, "also write a record of the export beside the file: FILE.manifest.json, with the file's SHA-256")
 	set.BoolVar(&f.force, "force", false, "overwrite a file that formetl did not write")
 	set.StringVar(&f.s3.Endpoint, "s3-endpoint", "", "URL of an S3 server other than AWS")
 	set.StringVar(&f.s3.Region, "s3-region", "", "the bucket's region (default: AWS_REGION, or the profile's)")
-	set.BoolVar(&f.s3.PathStyle, "s3-path-style", false, "put the bucket into the path instead of the host name")
+	set.BoolVar(&f.s3.PathStyle, "s3-path-style", false, "address the bucket in the path instead of the host name, as many servers other than AWS need")
 }
 
 func (f *outputFlags) output() (definition.Output, error) {
@@ -507,7 +507,7 @@ func (f *exportFlags) resolve(ctx context.Context, p *process, def *definition.D
 		case from.Kind == schemas.FromResultID:
 			return console.Usagef("--where %s: the service cannot search by the id of a result; leave this condition out", c.Column)
 		case from.Kind == schemas.FromOther:
-			return console.Usagef("--where %s: no search finds text that people typed beside choices; leave this condition out, export the column with --api v2 --select, and filter there", c.Column)
+			return console.Usagef("--where %s: no search finds text that people typed beside choices; leave this condition out, add --api v2, and filter the column %s of the file", c.Column, c.Column)
 		}
 		def.Extract.Search.Where[i].Column, def.Extract.Search.Where[i].Given = from.ID, c.Column
 	}

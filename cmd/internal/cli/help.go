@@ -129,7 +129,7 @@ func topics() []topic {
 		{"questions", "common questions, each answered by a command", pipelines.Docs, "examples/questions.md"},
 		{"init", "a first definition by questions or flags", pipelines.Docs, "init.md"},
 		{"definitions", "every key of a definition", pipelines.Docs, "definitions.md"},
-		{"api-v2", "the JSON generation of the service", pipelines.Docs, "api-v2.md"},
+		{"api-v2", "the newer API of the service (JSON)", pipelines.Docs, "api-v2.md"},
 		{"commands", "all commands, and the environment", pipelines.Docs, "commands.md"},
 		{"scheduling", "cron, systemd, Kubernetes, Airflow, CI", pipelines.Docs, "scheduling.md"},
 		{"temporal", "workers on several machines", pipelines.Docs, "temporal.md"},

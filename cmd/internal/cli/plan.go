@@ -28,13 +28,12 @@ func planCommand(p *process) *cobra.Command {
 		Short: "Show what a run would do: windows, results, requests, time",
 		Long: `Plan shows the windows that a run would read, how many results and requests to
 expect, how many minutes the requests take under the definition's budget, and
-their share of the daily quota. It only sends count requests, and Get Forms if
-the definition names its forms by patterns. With --offline it sends nothing and
+their share of the daily quota. It only asks for counts, and for the list of
+forms if the definition names its forms by patterns. With --offline it sends nothing and
 needs no API key.
 
-An incremental run also asks the service what changed since the last run, and
-reads the affected parts again. Plan cannot know these: it shows what is read if
-nothing changed.`,
+An incremental run also reads again what changed since the last run. Plan cannot
+know that, and shows what is read if nothing changed.`,
 		Example: `  formetl plan feedback.yaml
   formetl plan feedback.yaml --from 2026-01-01 --to 2026-02-01
   formetl plan feedback.yaml --json | jq '.forms[].requests.total'
@@ -166,7 +165,7 @@ func plannedChangesText(c *pipelines.PlannedChanges) string {
 	if c.Method == load.MethodChanges {
 		return fmt.Sprintf("the newest one seen so far is of %s, by the service's clock; the run also reads what changed since, which this plan cannot know", c.KnownTo)
 	}
-	return "the lookback is read again: " + c.Reason
+	return "the days before the watermark (lookback) are read again: " + c.Reason
 }
 
 func budgetRows(b pipelines.Budget) [][]string {
@@ -209,7 +208,7 @@ func windowsText(p *pipelines.FormPlan) string {
 			rows = append(rows, []string{fmt.Sprintf("... %s more ...", plain.Thousands(len(windows)-2*shownWindows)), "", "", ""})
 		}
 		if i < shownWindows || i >= len(windows)-shownWindows || len(windows) <= 2*shownWindows+1 {
-			rows = append(rows, []string{w.From.String(), w.To.String(), console.Known(w.Results, "?"), console.Known(w.Requests, "?")})
+			rows = append(rows, []string{console.Beginning(w.From), w.To.String(), console.Known(w.Results, "?"), console.Known(w.Requests, "?")})
 			uncounted = uncounted || w.Results == nil
 		}
 	}

@@ -41,7 +41,7 @@ func stateShowCommand(p *process) *cobra.Command {
 		Use:   "show DEFINITION",
 		Short: "Show up to when results were read (watermarks), unfinished runs and the request budget",
 		Long: `Show prints for each form and output up to when results were read (the watermark),
-up to when changes are known, what the last run wrote, whether a run is working now
+the newest change that was seen, what the last run wrote, whether a run is working now
 or ended early, and how much of the request budget is used. It changes nothing, and
 you can use it while a run is working.`,
 		Example: `  formetl state show feedback.yaml
@@ -308,7 +308,7 @@ func changesRows(out *upkeep.OutputState) [][]string {
 		known = "the newest one seen is of " + c.KnownTo.String() + ", by the service's clock"
 	}
 	if c.Method == load.MethodLookback {
-		known += "; the lookback was read again"
+		known += "; the days before the watermark (lookback) were read again"
 	}
 	if c.Reason != "" {
 		known += ": " + plain.Line(c.Reason)
@@ -383,7 +383,8 @@ func stateResetCommand(p *process) *cobra.Command {
 		Short: "Let the next run begin like the first: forget watermarks and what unfinished runs had read; outputs stay",
 		Long: `Reset removes the watermarks of a definition's datasets, so that the next incremental
 run begins like the first one, or sets them back to a time. It drops what runs that
-ended early had read, and finishes a commit that they had begun. It removes no data.
+ended early had read, unless they had begun to put it in place, which reset finishes. It
+removes no data of outputs.
 It asks before it does anything, unless you give --yes.
 
 If a run is writing to a dataset, reset does not change that dataset and ends with 75.`,

@@ -105,7 +105,7 @@ form form2
     last run   none
   /old/form2/
     watermark  none
-    changes    not known; the lookback was read again: the service does not sort
+    changes    not known; the days before the watermark (lookback) were read again: the service does not sort
     last run   run1, 2026-03-10T16:30:00Z (90 minutes ago)
     range      the first result to 2026-03-10 11:30:00 (exclusive)
     rows       12,345 in 31 parts, 2026-01-01 00:00:00 to 2026-03-10 00:00:00 (exclusive)

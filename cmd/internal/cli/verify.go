@@ -29,16 +29,13 @@ func verifyCommand(p *process) *cobra.Command {
 		Short: "Check that the files of earlier runs are complete and undamaged",
 		Long: `Verify reads every part that a manifest lists, and compares its size and SHA-256 with
 the manifest. For a dataset it also checks the number of rows of each part, that no
-result is in two parts, and that the manifest lists each file that is named like a part;
-it looks at no other file, such as extra.csv. It changes nothing. For a damaged part it
-prints the command that writes it again.
+result is in two parts, and that the manifest lists each file that has a part's name; it
+looks at no other file. It changes nothing, and prints the command that writes damaged
+parts again.
 
-A definition is a YAML file. A PATH is the folder of a dataset or a single file, local
-or on s3://, that has a manifest; AWS_ENDPOINT_URL is the address of a store other than
-AWS. With --against-service it also compares each window
-of a definition with the service's count, which takes one request for each window.
-
-It ends with 65 if something is damaged or missing.`,
+A definition is a YAML file. A PATH is the folder of a dataset or a single file with
+a manifest, local or on s3://; set AWS_ENDPOINT_URL for a store other than AWS. It ends
+with 65 if something is damaged or missing.`,
 		Example: `  formetl verify feedback.yaml
   formetl verify feedback.yaml --against-service
   formetl verify lake/feedback/ --json`,
@@ -86,12 +83,11 @@ func verifyText(r *upkeep.Verification) string {
 		if !o.Sound {
 			state = plain.Plural(len(o.Problems), "problem")
 		}
-		run, rows := "no run is known to have written it", plain.Plural(o.Rows, "row")
-		if m := o.Manifest; m != nil {
-			run = fmt.Sprintf("%s, last run %s", console.Covered(m), m.RunID)
-			rows = plain.Plural(m.Rows, "row") // not only those of sound parts
+		content := "nothing was checked"
+		if m := o.Manifest; m != nil { // its rows are not only those of sound parts
+			content = fmt.Sprintf("%s, %s, %s, last run %s", plain.Plural(o.Parts, "part"), plain.Plural(m.Rows, "row"), console.Covered(m), m.RunID)
 		}
-		fmt.Fprintf(&b, "%s: %s, %s, %s: %s\n", o.Path, plain.Plural(o.Parts, "part"), rows, run, state)
+		fmt.Fprintf(&b, "%s: %s: %s\n", o.Path, content, state)
 		for _, p := range o.Problems {
 			text := strings.TrimPrefix(strings.Replace(p.Part, "../", "before ", 1)+": "+p.Text, ": ") // without a part the problem is the whole output's
 			fmt.Fprintf(&b, "  %-10s  %s\n", p.Kind, text)

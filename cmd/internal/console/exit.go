@@ -188,9 +188,9 @@ func hintOf(code int, command string) string {
 	case ExitNoPermission:
 		return "correct the key or password that the message names; then " + again
 	case ExitNoInput:
-		return "check the names of the account and the form"
+		return "check the names of the account and the form; `formetl forms` lists the forms"
 	case ExitData:
-		return "look at what the message names, and fix the schema or the data; then " + again
+		return "correct what the message names, in the schema or at the service; then " + again
 	case ExitCantCreate:
 		return "fix the path that the message names, or choose another; then " + again
 	case ExitIO:

@@ -282,7 +282,7 @@ func Changed(c *pipelines.ChangesReport) (parts []string) {
 	case c.Method == load.MethodChanges && c.Changed > 0:
 		parts = append(parts, plain.Plural(c.Changed, "result")+" changed since the last run")
 	case c.Reason != "":
-		parts = append(parts, "the lookback was read again: "+c.Reason)
+		parts = append(parts, "the days before the watermark (lookback) were read again: "+c.Reason)
 	}
 	return parts
 }

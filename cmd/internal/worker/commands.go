@@ -65,7 +65,7 @@ temporal.toml.`,
 	root.AddCommand(p.runCommand(), p.startCommand())
 	for _, cmd := range root.Commands() {
 		cmd.Flags().StringVar(&p.queue, "task-queue", "formetl", "Temporal task queue of the workers")
-		cmd.Flags().StringVar(&p.folder, "definitions", ".", "folder with the definitions; no others can be run")
+		cmd.Flags().StringVar(&p.folder, "definitions", ".", "folder with the definitions that can be run")
 	}
 	return console.Run(ctx, stopCatching, root, args, p.log, func(err error, command string) string { return console.Hint(err, command, "") })
 }
