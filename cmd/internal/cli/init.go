@@ -419,7 +419,7 @@ func (s *initSession) check() error {
 	o.Command = nil                        // a command that prints the API key may take long
 	_, err := s.parse(o)
 	if a := s.answers; err == nil && a.partition != "" && len(a.paths) > 0 && !a.writesTable() && !slices.ContainsFunc(a.paths, isDataset) {
-		err = console.Usagef("--partition is for datasets, and no output is a dataset: end its --path with a slash, or leave out --partition")
+		err = console.Usagef("--partition: no output is a dataset; end its --path with a slash, or leave out --partition")
 	}
 	return err
 }

@@ -156,7 +156,7 @@ func TestInitAsksAgain(t *testing.T) {
 	}
 	told := w.told.String()
 	for _, says := range []string{
-		"an answer is needed", "never the key itself; did you mean ${file:key}?", "NOT_SET is not set", "not a time zone", "This is the address of form form1: the service is http", "HTTP status 404 (invalid user)", "[acm]: ", "did you mean orders?", "[orders]: ", "[form1]: ", "[dataset]: ", "API v2. The account has 2 forms", "the account has no form 7",
+		"please type an answer", "never the key itself; did you mean ${file:key}?", "NOT_SET is not set", "not a time zone", "This is the address of form form1: the service is http", "HTTP status 404 (invalid user)", "[acm]: ", "did you mean orders?", "[orders]: ", "[form1]: ", "[dataset]: ", "API v2. The account has 2 forms", "the account has no form 7",
 		`"datset": give one of file, dataset, table`, "put {form} into the path", `"ful": give one of incremental, full`, "formetl", " run acme.yaml",
 	} {
 		if !strings.Contains(told, says) {
@@ -266,11 +266,11 @@ func TestInitRefusesFlags(t *testing.T) {
 		{"--path a.csv --path a.csv", "--path a.csv", "another --path would overwrite each other"},
 		{"--path a.csv --form x --form y", "--path a.csv", "put {form} into the path"},
 		{"--path a/ --partition weekly", "--partition", ""},
-		{"--path a.csv --partition day", "--partition", "no output is a dataset: end its --path with a slash"},
+		{"--path a.csv --partition day", "--partition", "no output is a dataset; end its --path with a slash"},
 		{"--path a/ --mode incrementl", "--mode", "did you mean incremental?"},
 		{"--path a/ --path a.csv --mode incremental", "--path a.csv", "--mode incremental needs a dataset"},
 		{"--names labels", "--names", "did you mean label?"},
-		{"-o a.json", "--output", "ends with .yaml"},
+		{"-o a.json", "--output", "has to end with .yaml"},
 		{"-o a:b.yaml", "--output", "contains a colon"},
 	} {
 		for _, typed := range [][]string{nil, {}} {

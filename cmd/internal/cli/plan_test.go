@@ -75,7 +75,7 @@ func TestPlanExplainsItself(t *testing.T) {
 	}
 	nothing := formPlan(nil, nil)
 	nothing.Results = nil
-	if got := textOf(nothing); !strings.Contains(got, "  ?: nothing was counted\n") {
+	if got := textOf(nothing); !strings.Contains(got, "  ?: unknown, because nothing was counted\n") {
 		t.Errorf("nothing was counted:\n%s", got)
 	}
 	long := formPlan(nil, nil)

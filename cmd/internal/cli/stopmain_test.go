@@ -146,7 +146,7 @@ func TestStopInTheCommand(t *testing.T) {
 	}{
 		{"between two definitions", `"msg":"run finished","pipeline":"one"`, 1},
 		{"before the report", `"msg":"run finished","pipeline":"two"`, 2},
-		{"in the metrics", "the earlier metrics file cannot be read", 2},
+		{"in the metrics", "the metrics file of earlier runs cannot be read", 2},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir, one, two := stopWorld(t)
