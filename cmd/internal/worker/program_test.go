@@ -198,8 +198,8 @@ func TestFailures(t *testing.T) {
 		w := newWorld(t, settings{concurrency: 2}, january("form1", 150))
 		w.write(strings.Replace(w.text(), "type: string}", "type: int64, on_error: fail}", 1))
 		w.worker()
-		if code := w.workflow("--wait").code(); code != 65 {
-			t.Errorf("exit code %d", code)
+		if p := w.workflow("--wait"); p.code() != 65 || strings.Count(p.output.String(), "form form1:") != 1 {
+			t.Errorf("exit code %d:\n%s", p.code(), p.output)
 		}
 		w.checkSecrets()
 	})
