@@ -34,7 +34,7 @@ func searchable(c extract.Criterion) error {
 	var why string
 	switch {
 	case c.Operator.Bare():
-		why = "it cannot search for columns that are empty or answered"
+		why = "it cannot ask whether a column is empty"
 	case c.Operator != extract.OpEquals && page.KnownMeta(c.Column):
 		why = "such a column can only be searched by equals"
 	default:
