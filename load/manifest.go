@@ -250,47 +250,32 @@ func (e *ManifestError) Unwrap() error { return e.Err }
 // ExitCode is 73: the output cannot be written where something lies that is not formetl's.
 func (e *ManifestError) ExitCode() int { return 73 }
 
-// partJSON is a Part as JSON holds it: its lowest and highest result id are null if it has no
-// rows.
-type partJSON struct {
-	Path      string   `json:"path"`
-	From      WallTime `json:"from"`
-	To        WallTime `json:"to"`
-	Rows      int64    `json:"rows"`
-	Rejected  int64    `json:"rejected"`
-	MinID     *int64   `json:"min_id"`
-	MaxID     *int64   `json:"max_id"`
-	Bytes     int64    `json:"bytes"`
-	SHA256    string   `json:"sha256"`
-	IDs       string   `json:"ids,omitempty"`
-	Letters   string   `json:"letters,omitempty"`
-	Undated   bool     `json:"undated,omitempty"`
-	Unfetched bool     `json:"unfetched,omitempty"`
-}
-
 // MarshalJSON returns the part as JSON. The lowest and highest result id of a part without
 // rows are null.
 func (p Part) MarshalJSON() ([]byte, error) {
-	j := partJSON{Path: p.Path, From: p.From, To: p.To, Rows: p.Rows, Rejected: p.Rejected, Bytes: p.Bytes, SHA256: p.SHA256, IDs: p.IDs, Letters: p.Letters, Undated: p.Undated, Unfetched: p.Unfetched}
+	type plain Part // without this method
 	if p.Rows > 0 {
-		j.MinID, j.MaxID = &p.MinID, &p.MaxID
+		return json.Marshal(plain(p))
 	}
-	return json.Marshal(j)
+	p.MinID, p.MaxID = 0, 0
+	data, err := json.Marshal(plain(p))
+	return bytes.Replace(data, []byte(`"min_id":0,"max_id":0`), []byte(`"min_id":null,"max_id":null`), 1), err
 }
 
 // UnmarshalJSON reads a part that MarshalJSON wrote. A part with rows must have a lowest and a
 // highest id.
 func (p *Part) UnmarshalJSON(data []byte) error {
-	var j partJSON
-	if err := json.Unmarshal(data, &j); err != nil {
+	type plain Part // without this method
+
+	*p = Part{MinID: -1, MaxID: -1} // no result has such an id
+	if err := json.Unmarshal(data, (*plain)(p)); err != nil {
 		return err
 	}
-	*p = Part{Path: j.Path, From: j.From, To: j.To, Rows: j.Rows, Rejected: j.Rejected, Bytes: j.Bytes, SHA256: j.SHA256, IDs: j.IDs, Letters: j.Letters, Undated: j.Undated, Unfetched: j.Unfetched}
-	if j.Rows > 0 {
-		if j.MinID == nil || j.MaxID == nil {
-			return fmt.Errorf("the part %q has rows, but no lowest and highest id", j.Path)
-		}
-		p.MinID, p.MaxID = *j.MinID, *j.MaxID
+	if p.Rows > 0 && (p.MinID < 0 || p.MaxID < 0) {
+		return fmt.Errorf("the part %q has rows, but no lowest and highest id", p.Path)
+	}
+	if p.Rows <= 0 {
+		p.MinID, p.MaxID = 0, 0
 	}
 	return nil
 }
@@ -330,29 +315,23 @@ func (m Manifest) Encode() ([]byte, error) {
 }
 
 // SortParts sorts parts by window and then by path. Results without a date come
-// last.
+// last, and a missing end of a window comes after every other.
 func SortParts(parts []Part) {
 	slices.SortFunc(parts, func(a, b Part) int {
-		if a.Undated != b.Undated {
-			if a.Undated {
-				return 1
-			}
-			return -1
-		}
-		return cmp.Or(a.From.Compare(b.From.Time), compareEnds(a.To, b.To), cmp.Compare(a.Path, b.Path))
+		return cmp.Or(falseFirst(a.Undated, b.Undated), a.From.Compare(b.From.Time),
+			falseFirst(a.To.IsZero(), b.To.IsZero()), a.To.Compare(b.To.Time), cmp.Compare(a.Path, b.Path))
 	})
 }
 
-// compareEnds compares the exclusive ends of two windows. A missing end comes after every
-// other.
-func compareEnds(a, b WallTime) int {
-	if a.IsZero() != b.IsZero() {
-		if a.IsZero() {
-			return 1
-		}
-		return -1
+// falseFirst compares two truth values.
+func falseFirst(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return 1
 	}
-	return a.Compare(b.Time)
+	return -1
 }
 
 // ReadManifest reads and checks the manifest of the given name. version is for a commit's
