@@ -35,7 +35,7 @@ func (t *Table) Acquire(ctx context.Context, _ string, h load.Holder) (load.Leas
 // tableLease is the lease of a table. To release it also closes the connections that it and the
 // table use.
 type tableLease struct {
-	*lease.Lease
+	load.Lease
 	tables []*Table
 }
 

@@ -51,11 +51,7 @@ func (d *Destination) Acquire(ctx context.Context, scope string, h load.Holder) 
 		return nil, err
 	}
 	at := leaseObject{d, load.ScopeName(load.LeaseName, scope)}
-	taken, err := lease.Take(ctx, at, d.times, lease.Record{Scope: scope, Holder: h}, d.path(scope), d.options.Logger)
-	if err != nil {
-		return nil, err
-	}
-	return taken, nil
+	return lease.Take(ctx, at, d.times, lease.Record{Scope: scope, Holder: h}, d.path(scope), d.options.Logger)
 }
 
 // Holders returns the holders of all leases, except those that Acquire would replace.

@@ -71,7 +71,7 @@ type Lease struct {
 
 // Take takes a lease for the holder in a record, whose other fields it fills. where is the
 // place of the lease, for people. If another run holds it, the error is a *load.HeldError.
-func Take(ctx context.Context, s Store, times Times, r Record, where string, log *slog.Logger) (*Lease, error) {
+func Take(ctx context.Context, s Store, times Times, r Record, where string, log *slog.Logger) (load.Lease, error) {
 	r.Process, r.Token = ThisProcess(), rand.Text()
 	l := &Lease{store: s, times: times, record: r, log: log, lost: make(chan struct{}), ended: make(chan struct{})}
 	if err := l.take(ctx, where); err != nil {
