@@ -10,12 +10,11 @@ import (
 
 // NewWithin is New with sheets of that many rows.
 func NewWithin(w io.Writer, schema *arrow.Schema, o load.EncodeOptions, maxRows int64) (load.Encoder, error) {
-	e, err := newEncoder(w, schema, o)
-	if err != nil {
-		return nil, err
+	e, err := New(w, schema, o)
+	if err == nil {
+		e.(*encoder).maxRows = maxRows
 	}
-	e.maxRows = maxRows
-	return e, nil
+	return e, err
 }
 
 // IsForbidden tells of the characters that no answer holds.

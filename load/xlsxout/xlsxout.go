@@ -51,14 +51,6 @@ func Format() load.Format {
 
 // New returns an encoder that writes the schema's columns to w as a workbook.
 func New(w io.Writer, schema *arrow.Schema, o load.EncodeOptions) (load.Encoder, error) {
-	e, err := newEncoder(w, schema, o)
-	if err != nil {
-		return nil, err
-	}
-	return e, nil
-}
-
-func newEncoder(w io.Writer, schema *arrow.Schema, o load.EncodeOptions) (*encoder, error) {
 	if o.Compression != "" && o.Compression != load.CodecNone {
 		return nil, fmt.Errorf("xlsx: the compression %q is not possible, because the format has its own; leave compression out", o.Compression)
 	}
