@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 )
 
@@ -205,11 +206,7 @@ func (c *Commit) names() []string {
 	if c == nil {
 		return nil
 	}
-	names := slices.Clone(c.Remove)
-	for name := range c.Manifest.names() {
-		names = append(names, name)
-	}
-	return names
+	return slices.AppendSeq(slices.Clone(c.Remove), maps.Keys(c.Manifest.names()))
 }
 
 // run returns the id of the commit's run, "" if c is nil.

@@ -117,7 +117,7 @@ func find(ctx context.Context, d Destination, scope, self string, unlisted bool)
 		case strayKind(o.Name) != "":
 			l.Kind = strayKind(o.Name)
 			parts = append(parts, l)
-		case isTemporary(o.Name), isProbe(o.Name) && time.Since(o.Changed) > probing:
+		case isBelow(o.Name, TemporaryPrefix), isBelow(o.Name, ProbePrefix) && time.Since(o.Changed) > probing:
 			l.Since = o.Changed
 			staged = append(staged, l)
 		}

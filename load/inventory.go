@@ -3,6 +3,7 @@ package load
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -56,10 +57,7 @@ func TakeInventory(ctx context.Context, s Store, m *Manifest) (i Inventory, err 
 			delete(there, p.Path)
 		}
 	}
-	for _, o := range there {
-		i.Unlisted = append(i.Unlisted, o)
-	}
-	slices.SortFunc(i.Unlisted, func(a, b Object) int { return strings.Compare(a.Name, b.Name) })
+	i.Unlisted = slices.SortedFunc(maps.Values(there), func(a, b Object) int { return strings.Compare(a.Name, b.Name) })
 	return i, nil
 }
 

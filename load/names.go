@@ -24,10 +24,6 @@ const ProbePrefix = ControlFolder + "/probe-"
 // TemporaryPrefix begins the names of files that a folder's Put writes before it renames them.
 const TemporaryPrefix = ControlFolder + "/put-"
 
-func isProbe(name string) bool { return isBelow(name, ProbePrefix) }
-
-func isTemporary(name string) bool { return isBelow(name, TemporaryPrefix) }
-
 // isBelow tells whether name begins with prefix and holds no further folder.
 func isBelow(name, prefix string) bool {
 	rest, is := strings.CutPrefix(name, prefix)

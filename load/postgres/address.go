@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -34,10 +35,7 @@ func Address(dsn string) (string, error) {
 	if config.Port != 0 && config.Port != defaultPort {
 		host += ":" + strconv.Itoa(int(config.Port))
 	}
-	database := config.Database
-	if database == "" {
-		database = config.User // the server, too, takes the user's name then
-	}
+	database := cmp.Or(config.Database, config.User) // as the server takes the user's name
 	return Scheme + "://" + host + "/" + escaped(database), nil
 }
 

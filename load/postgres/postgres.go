@@ -20,6 +20,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -72,10 +73,8 @@ func New(at string, s Settings) (*Table, error) {
 	if !ok {
 		return nil, &load.Error{Kind: load.ErrUnusable, Op: "use", Path: at, Hint: "use the definition that writes this table", Err: errors.New("the dsn belongs to another database")}
 	}
+	s.Control = cmp.Or(s.Control, ControlSchema)
 	t := &Table{Settings: s, address: address}
-	if t.Control == "" {
-		t.Control = ControlSchema
-	}
 	t.schema, t.name, _ = strings.Cut(names, ".")
 	return t, nil
 }
@@ -100,9 +99,7 @@ func (t *Table) connect(ctx context.Context) (*pgx.Conn, error) {
 		return nil, ErrDSN // the cause may hold the password
 	}
 	config.DefaultQueryExecMode = pgx.QueryExecModeExec
-	if config.RuntimeParams["application_name"] == "" {
-		config.RuntimeParams["application_name"] = "formetl"
-	}
+	config.RuntimeParams["application_name"] = cmp.Or(config.RuntimeParams["application_name"], "formetl")
 	return pgx.ConnectConfig(ctx, config)
 }
 

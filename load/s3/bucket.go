@@ -2,6 +2,7 @@ package s3
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -41,13 +42,9 @@ func (d *Destination) configure(o *awss3.Options, guard stallGuard) {
 		o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
 		o.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired
 		o.UsePathStyle = o.UsePathStyle || loopback(*o.BaseEndpoint)
-		if o.Region == "" {
-			o.Region = defaultRegion
-		}
+		o.Region = cmp.Or(o.Region, defaultRegion)
 	}
-	if o.RetryMaxAttempts == 0 {
-		o.RetryMaxAttempts = attempts
-	}
+	o.RetryMaxAttempts = cmp.Or(o.RetryMaxAttempts, attempts)
 	o.Retryer = retry.AddWithErrorCodes(retry.NewStandard(func(s *retry.StandardOptions) {
 		s.MaxAttempts = o.RetryMaxAttempts
 	}), conflictCode)

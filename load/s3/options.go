@@ -1,6 +1,7 @@
 package s3
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -41,15 +42,9 @@ type Options struct {
 
 // complete checks the options and fills in the defaults.
 func (o Options) complete() (Options, error) {
-	if o.PartSize == 0 {
-		o.PartSize = DefaultPartSize
-	}
-	if o.PartsInFlight == 0 {
-		o.PartsInFlight = DefaultPartsInFlight
-	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.PartSize = cmp.Or(o.PartSize, DefaultPartSize)
+	o.PartsInFlight = cmp.Or(o.PartsInFlight, DefaultPartsInFlight)
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	switch {
 	case o.PartSize < MinPartSize || o.PartSize > MaxPartSize:
 		return o, fmt.Errorf("part_size is %d bytes; S3 allows 5 MiB to 5 GiB", o.PartSize)
