@@ -97,9 +97,7 @@ type Counter func(ctx context.Context, w Window) (int64, error)
 // It asks for a count only if the count saves more requests than it costs. Empty spans get
 // windows with a count of 0.
 func NewPlan(ctx context.Context, r Range, askCount Counter) (*Plan, error) {
-	if r.Target <= 0 {
-		r.Target = DefaultTarget
-	}
+	r.Target = cmp.Or(max(0, r.Target), DefaultTarget)
 	p := &planner{Range: r}
 	p.askCount = func(ctx context.Context, w Window) (int64, error) {
 		if n := p.asked.Add(1); r.Most > 0 && n > r.Most {

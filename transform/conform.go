@@ -1,6 +1,7 @@
 package transform
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -18,9 +19,7 @@ import (
 // lacks the column: no value is dropped. The result shares the batch's arrays; the caller
 // releases it. A nil mem means Arrow's default allocator.
 func Conform(b arrow.RecordBatch, target *arrow.Schema, mem memory.Allocator) (arrow.RecordBatch, error) {
-	if mem == nil {
-		mem = memory.DefaultAllocator
-	}
+	mem = cmp.Or(mem, memory.DefaultAllocator)
 	given := b.Schema()
 	have := make(map[string]int, given.NumFields())
 	for i := range given.NumFields() {

@@ -2,6 +2,7 @@ package transform
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"time"
 
@@ -102,12 +103,7 @@ func (d *declared) read(v []byte) (at time.Time, format *schemas.Format) {
 
 // isWord tells whether v is one of the words, letter case aside.
 func isWord(v []byte, words [][]byte) bool {
-	for _, w := range words {
-		if bytes.EqualFold(v, w) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(words, func(w []byte) bool { return bytes.EqualFold(v, w) })
 }
 
 // plain rewrites a number as its type expects it: without group separators, and

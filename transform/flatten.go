@@ -1,6 +1,7 @@
 package transform
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -90,16 +91,9 @@ func NewFlattener(s *schemas.Schema, o Options) (*Flattener, error) {
 	if o.Zone == nil || o.Emit == nil {
 		return nil, errors.New("transform: Options needs Zone and Emit")
 	}
-	if o.Mem == nil {
-		o.Mem = memory.DefaultAllocator
-	}
-	if o.BatchRows <= 0 {
-		o.BatchRows = DefaultBatchRows
-	}
-	if o.BatchBytes <= 0 {
-		o.BatchBytes = DefaultBatchBytes
-	}
-	o.BatchBytes = min(o.BatchBytes, mostBatchBytes)
+	o.Mem = cmp.Or(o.Mem, memory.DefaultAllocator)
+	o.BatchRows = cmp.Or(max(0, o.BatchRows), DefaultBatchRows)
+	o.BatchBytes = min(cmp.Or(max(0, o.BatchBytes), DefaultBatchBytes), mostBatchBytes)
 	cloak, err := newCloak(s)
 	if err != nil {
 		return nil, err

@@ -138,10 +138,7 @@ func keep(s schemas.Source) schemas.Source {
 // owners returns for every field of the page the first result that has it, -1
 // for none.
 func owners(p *page.Page) []int {
-	owner := make([]int, len(p.Fields))
-	for i := range owner {
-		owner[i] = -1
-	}
+	owner := slices.Repeat([]int{-1}, len(p.Fields))
 	for r := range p.Len() {
 		for _, c := range p.Cells(r) {
 			if owner[c.Field] < 0 {

@@ -1,6 +1,7 @@
 package transform
 
 import (
+	"bytes"
 	"errors"
 	"math"
 	"math/bits"
@@ -121,15 +122,7 @@ func parseBool(v []byte) (b bool, reason string) {
 
 // fold compares v to a lower-case ASCII word without regard to case.
 func fold(v []byte, word string) bool {
-	if len(v) != len(word) {
-		return false
-	}
-	for i, c := range v {
-		if c|0x20 != word[i] {
-			return false
-		}
-	}
-	return true
+	return len(v) == len(word) && bytes.EqualFold(v, []byte(word)) // equal lengths leave out ſ for s
 }
 
 // parseDecimal reads a number as the integer number × 10^scale, exactly. The reason is "" if
