@@ -16,7 +16,7 @@ import (
 	"github.com/formetl/formetl/load/loadtest"
 )
 
-func TestConformance(t *testing.T) { loadtest.Encoder(t, arrowout.Format(), read) }
+func TestConformance(t *testing.T) { loadtest.Encoder(t, arrowout.Format(), read, loadtest.Limits{}) }
 
 func read(file []byte, schema *arrow.Schema) ([][]string, error) {
 	r, err := ipc.NewFileReader(bytes.NewReader(file))

@@ -17,11 +17,11 @@ import (
 	"github.com/formetl/formetl/load/loadtest"
 )
 
-func TestConformance(t *testing.T) { loadtest.Encoder(t, csvout.Format(), read) }
+func TestConformance(t *testing.T) { loadtest.Encoder(t, csvout.Format(), read, loadtest.Limits{}) }
 
 // TestTabs: a file with tabs holds the same, and a text that holds a TAB is quoted.
 func TestTabs(t *testing.T) {
-	loadtest.Encoder(t, csvout.TSV(), func(file []byte, schema *arrow.Schema) ([][]string, error) { return readDivided(file, schema, "\t") })
+	loadtest.Encoder(t, csvout.TSV(), func(file []byte, schema *arrow.Schema) ([][]string, error) { return readDivided(file, schema, "\t") }, loadtest.Limits{})
 }
 
 // read is the suite's reader.

@@ -20,8 +20,8 @@ import (
 )
 
 func TestConformance(t *testing.T) {
-	t.Run("ndjson", func(t *testing.T) { loadtest.Encoder(t, jsonout.NDJSON(), readLines) })
-	t.Run("json", func(t *testing.T) { loadtest.Encoder(t, jsonout.JSON(), readArray) })
+	t.Run("ndjson", func(t *testing.T) { loadtest.Encoder(t, jsonout.NDJSON(), readLines, loadtest.Limits{}) })
+	t.Run("json", func(t *testing.T) { loadtest.Encoder(t, jsonout.JSON(), readArray, loadtest.Limits{}) })
 }
 
 // readLines is the suite's reader of NDJSON: every line is a document.

@@ -36,8 +36,6 @@ func Destination(t *testing.T, open func(t *testing.T) Place) {
 		{"contents of every size", contents},
 		{"nothing is visible before the commit, nor found as data", nothingBeforeCommit},
 		{"an upload that is aborted leaves nothing", abortUpload},
-		{"a prepared object that is aborted leaves nothing", abortPrepared},
-		{"an object that was committed", committed},
 		{"an object that was committed and superseded is gone", superseded},
 		{"commit never overwrites", commitNeverOverwrites},
 		{"commit of what is gone is no other's object", goneIsNoOthers},
@@ -250,24 +248,6 @@ func abortUpload(b *bench) {
 		b.Error("prepare after abort: no error")
 	}
 	b.clean()
-}
-
-func abortPrepared(b *bench) {
-	p := b.prepare("x/part.csv", "content")
-	b.abort(p)
-	b.checks("after the abort", p, load.ErrStagedGone)
-	b.wants("commit", b.d.Commit(b.Context(), p), load.ErrStagedGone)
-	b.clean()
-}
-
-func committed(b *bench) {
-	p := b.prepare("part.csv", "content")
-	b.commit(p)
-	b.commit(p)
-	b.must("commit elsewhere", b.place.Open().Commit(b.Context(), p))
-	b.abort(p) // does nothing any more
-	b.holds("part.csv", "content")
-	b.clean("part.csv")
 }
 
 func superseded(b *bench) {

@@ -227,7 +227,10 @@ func sweepCommitted(b *bench) {
 	p := b.prepare("x/part.csv", "content")
 	l := b.leftovers("run1 x/part.csv")[0]
 	b.commit(p)
+	b.commit(p)
+	b.must("commit elsewhere", b.place.Open().Commit(b.Context(), p))
 	b.remove(l)
+	b.abort(p) // does nothing any more
 	b.holds("x/part.csv", "content")
 	b.checks("after the removal", p, nil)
 	b.clean("x/part.csv")

@@ -4,5 +4,5 @@
 // A case knows only the interfaces of load. What a format cannot hold is told by
 // Limits, and optional abilities (leases, sweeping) are skipped where a
 // destination lacks them. Only tests import the package. Begin reading with
-// Destination and EncoderWithin, which list the cases.
+// Destination and Encoder, which list the cases.
 package loadtest

@@ -43,20 +43,6 @@ func divide(batch arrow.RecordBatch, size int) []arrow.RecordBatch {
 	return parts
 }
 
-func caseTwice(t encoderTest) {
-	first := t.encode(AllTypes(), t.random(AllTypes(), 2000, 6))
-	second := t.encode(AllTypes(), t.random(AllTypes(), 2000, 6))
-	if !bytes.Equal(first, second) {
-		t.Errorf("the same rows gave %d bytes and other %d bytes", len(first), len(second))
-	}
-}
-
-func caseSlices(t encoderTest) {
-	whole := t.random(AllTypes(), 500, 8)
-	defer whole.Release()
-	t.roundTrip(whole.NewSlice(123, 457))
-}
-
 func caseEmptyBatches(t encoderTest) {
 	batch := t.random(AllTypes(), 10, 9)
 	want := Text(batch)

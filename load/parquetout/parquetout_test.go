@@ -23,7 +23,7 @@ import (
 	"github.com/formetl/formetl/load/parquetout"
 )
 
-func TestConformance(t *testing.T) { loadtest.Encoder(t, parquetout.Format(), read) }
+func TestConformance(t *testing.T) { loadtest.Encoder(t, parquetout.Format(), read, loadtest.Limits{}) }
 
 // write returns the file of the batches.
 func write(t testing.TB, o load.EncodeOptions, batches ...arrow.RecordBatch) []byte {
