@@ -8,9 +8,8 @@ import (
 
 // Request is one entry of the request log.
 type Request struct {
-	Number      int // from 1, by arrival
-	Nth         int // among those of its transaction, from 1
-	Time        time.Time
+	Number      int    // from 1, by arrival
+	Nth         int    // among those of its transaction, from 1
 	API         string // V1 or V2, "" for files
 	Method      string
 	Transaction string // one of the Transaction constants, "" for an unknown path
@@ -20,7 +19,6 @@ type Request struct {
 	File        string // the name of an uploaded file, decoded; "" for the page to log in at
 	Secret      bool   // a file was asked for with a key, a token or a header Authorization
 	Status      int    // HTTP status, 0 where the connection was closed without one
-	Code        int    // of an error envelope (of API v2: its status), -1 for none
 	Results     int    // that the answer held
 	Fault       Fault
 }
@@ -46,11 +44,8 @@ func (s *Server) enter(req *Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.log.number++
-	if s.log.nth == nil {
-		s.log.nth = make(map[string]int)
-	}
 	s.log.nth[req.Transaction]++
-	req.Number, req.Nth, req.Time = s.log.number, s.log.nth[req.Transaction], s.now()
+	req.Number, req.Nth = s.log.number, s.log.nth[req.Transaction]
 	s.log.now++
 	s.log.peak = max(s.log.peak, s.log.now)
 }
@@ -98,5 +93,5 @@ func (s *Server) Peak() int {
 func (s *Server) Reset() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.log = journal{now: s.log.now, peak: s.log.now}
+	s.log = journal{nth: make(map[string]int), now: s.log.now, peak: s.log.now}
 }

@@ -55,10 +55,8 @@ func (q *resultsQuery) filters() bool { return len(q.where) > 0 || len(q.view.Wh
 
 // accepts tells whether a result passes the view's conditions and the search.
 func (q *resultsQuery) accepts(r Result) bool {
-	for _, c := range q.view.Where {
-		if !c.Holds(r) {
-			return false
-		}
+	if slices.ContainsFunc(q.view.Where, func(c Condition) bool { return !c.Holds(r) }) {
+		return false
 	}
 	if len(q.where) == 0 {
 		return true

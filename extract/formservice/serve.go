@@ -28,8 +28,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	rt, known := s.parsePath(r.URL.EscapedPath())
 	req := Request{
 		API: rt.api, Method: r.Method, Transaction: rt.transaction, Account: rt.account, Form: rt.form,
-		Query: s.logged(rt.api, r.URL.RawQuery), Code: -1,
-		File: rt.file, Secret: rt.api == "" && (len(r.Header["Authorization"]) > 0 || s.logged("", r.URL.RawQuery) != r.URL.RawQuery),
+		Query: s.logged(rt.api, r.URL.RawQuery),
+		File:  rt.file, Secret: rt.api == "" && (len(r.Header["Authorization"]) > 0 || s.logged("", r.URL.RawQuery) != r.URL.RawQuery),
 	}
 	s.enter(&req)
 	defer s.leave()
@@ -62,7 +62,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if faults.on("errors-200") && out.code >= 0 && req.Fault == NoFault {
 		out.status = http.StatusOK
 	}
-	req.Status, req.Code, req.Results = out.status, out.code, out.results
+	req.Status, req.Results = out.status, out.results
 	s.record(req)
 	s.send(w, r, out, req.Fault, faults, g.contentType())
 }
@@ -88,7 +88,7 @@ func (s *Server) limit(req *Request, faults *faults) (limited int) {
 func (s *Server) admit(allowed int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := s.now()
+	now := time.Now()
 	s.log.recent = slices.DeleteFunc(s.log.recent, func(t time.Time) bool { return now.Sub(t) >= time.Minute })
 	if len(s.log.recent) >= allowed {
 		return false
@@ -172,7 +172,7 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request, out outcome, fault
 	h.Set("Content-Type", contentType)
 	maps.Copy(h, out.header)
 	if off := faults.span("date-header-off"); off != 0 {
-		h.Set("Date", s.now().Add(off).UTC().Format(http.TimeFormat))
+		h.Set("Date", time.Now().Add(off).UTC().Format(http.TimeFormat))
 	}
 	body := out.body
 	if !faults.on("no-gzip") && len(body) >= leastGzip && strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {

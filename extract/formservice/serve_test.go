@@ -71,6 +71,7 @@ func TestGoneClient(t *testing.T) {
 // TestResetWhileRunning keeps the count of requests under way.
 func TestResetWhileRunning(t *testing.T) {
 	var s Server
+	s.prepare()
 	s.enter(new(Request))
 	s.enter(new(Request))
 	s.leave()

@@ -53,15 +53,13 @@ type Server struct {
 	// Request.Nth counts the requests of the same transaction instead: the k-th
 	// page of API v1 is TransactionResults with Nth k. API v2 has no
 	// TransactionCount; its counts are pages with limit=1 in Query. Form.Finish
-	// moves a result to another day, and Form.Submit adds one there. Requests that
+	// moves a result to another day, and Form.Insert adds one there. Requests that
 	// are under way at once call Before at once; a Before that waits holds its own
 	// request back alone.
 	Before func(Request)
 	// Decide, where it is set, decides on a request's fault instead of the
 	// rates of Faults.
 	Decide func(Request) Fault
-	// Now is the clock of per-minute and of the log; nil: time.Now.
-	Now func() time.Time
 
 	start sync.Once
 	gzips sync.Pool // *gzip.Writer
@@ -82,7 +80,7 @@ func (s *Server) prepare() {
 			s.forms = []*Form{Generate(GenerateOptions{Results: 1000})}
 		}
 		s.take(s.Faults)
-		s.versions = make(map[string]int)
+		s.versions, s.log.nth = make(map[string]int), make(map[string]int)
 	})
 }
 
@@ -129,13 +127,6 @@ func (s *Server) SetForms(forms ...*Form) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.forms = slices.Clone(forms)
-}
-
-func (s *Server) now() time.Time {
-	if s.Now != nil {
-		return s.Now()
-	}
-	return time.Now()
 }
 
 func (s *Server) account() string { return cmp.Or(s.Account, DefaultAccount) }

@@ -150,10 +150,11 @@ func (it Item) position(value string) (at int, other bool) {
 // sortedItems are the items of a form by position, each after its parents.
 func sortedItems(f *Form, all questions) []Item {
 	items := slices.Clone(f.Items)
-	slices.SortStableFunc(items, func(a, b Item) int { return cmp.Compare(a.Index, b.Index) }) // which settles ties
+	slices.SortStableFunc(items, func(a, b Item) int {
+		return cmp.Or(cmp.Compare(all[a.ID].Index, all[b.ID].Index), cmp.Compare(a.Index, b.Index))
+	})
 	for i, it := range items {
 		items[i] = all[it.ID]
 	}
-	slices.SortStableFunc(items, func(a, b Item) int { return cmp.Compare(a.Index, b.Index) })
 	return items
 }
