@@ -1,6 +1,7 @@
 package main
 
 import (
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -44,9 +45,7 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case <-r.Context().Done():
 		return
 	}
-	for name, values := range answer.Header() {
-		w.Header()[name] = values
-	}
+	maps.Copy(w.Header(), answer.Header())
 	w.Header().Set("Content-Length", strconv.Itoa(answer.Body.Len()))
 	w.WriteHeader(answer.Code)
 	_, _ = w.Write(answer.Body.Bytes()) // the client notices

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -45,9 +46,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stderr, "give -formetl, which go build -tags formetl_faults makes")
 		return 64
 	}
-	if c.seed == 0 {
-		c.seed = uint64(time.Now().UnixNano()) % 1_000_000_000 //nolint:gosec // after 1970
-	}
+	c.seed = cmp.Or(c.seed, uint64(time.Now().UnixNano())%1_000_000_000) //nolint:gosec // after 1970
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := c.do(ctx, *s3, *postgres); err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
@@ -93,10 +94,7 @@ func (l *life) follow(s *step, p *process) error {
 
 // judgeOutput judges one output.
 func (l *life) judgeOutput(d *definition, o *output, f facts, p *process) error {
-	before := o.last
-	if before == nil {
-		before = &look{}
-	}
+	before := cmp.Or(o.last, &look{})
 	after, err := d.lookAt(o)
 	o.last = after
 	if err != nil {

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"strings"
@@ -29,11 +30,6 @@ func Formats() []load.Format {
 // Schemes returns the schemes with which a path may begin if it is not local, such as s3://.
 func Schemes() []string { return []string{s3.Scheme} }
 
-// Databases returns the kinds of databases.
-func Databases() []definition.DatabaseKind {
-	return []definition.DatabaseKind{{Name: postgres.FormatName, Schema: "public", Address: postgres.Address, CheckNames: postgres.CheckNames}}
-}
-
 // Checks returns the options by which definitions are checked. lookup reads the environment, and
 // ctx bounds the commands that definitions name for secrets.
 func Checks(ctx context.Context, lookup func(string) (string, bool)) definition.LoadOptions {
@@ -41,7 +37,10 @@ func Checks(ctx context.Context, lookup func(string) (string, bool)) definition.
 	if path, err := StatePath(state); err == nil {
 		state = path
 	}
-	return definition.LoadOptions{Secrets: *Secrets(ctx, lookup), State: state, Formats: Formats(), Schemes: Schemes(), Databases: Databases()}
+	return definition.LoadOptions{
+		Secrets: *Secrets(ctx, lookup), State: state, Formats: Formats(), Schemes: Schemes(),
+		Databases: []definition.DatabaseKind{{Name: postgres.FormatName, Schema: "public", Address: postgres.Address, CheckNames: postgres.CheckNames}},
+	}
 }
 
 // Secrets returns how references to secrets are resolved: by lookup, or by a command bounded by ctx.
@@ -79,9 +78,7 @@ func BuiltIn(log *slog.Logger) output.BuiltIn {
 }
 
 func s3Options(o *definition.S3, log *slog.Logger) s3.Options {
-	if o == nil {
-		o = &definition.S3{}
-	}
+	o = cmp.Or(o, &definition.S3{})
 	return s3.Options{
 		Endpoint: o.Endpoint, Region: o.Region, PathStyle: o.PathStyle,
 		SSE: o.SSE, KMSKeyID: o.KMSKeyID, PartSize: o.PartSize, PartsInFlight: o.PartsInFlight, Logger: log,

@@ -89,10 +89,7 @@ func (s *ServiceFlags) Source(env Environment) (definition.Source, error) {
 	if src.Key, err = apiKey(s.KeyFile, env); err != nil {
 		return src, err
 	}
-	zone := or(s.timezone, env, "FORMETL_TIMEZONE")
-	if zone == "" {
-		zone = MachineZone()
-	}
+	zone := cmp.Or(or(s.timezone, env, "FORMETL_TIMEZONE"), MachineZone())
 	if src.Zone, err = definition.LoadZone(zone); err != nil {
 		return src, fmt.Errorf("%s: %w", named("--timezone", s.timezone, "FORMETL_TIMEZONE"), err)
 	}
