@@ -42,7 +42,7 @@ func askFor[T any](ctx context.Context, c *Client, call transport.Call, element 
 	call.Decode = func(h transport.Header) error {
 		var n *node
 		err := d.decode(h.ContentType, func() error {
-			root, err := readTree(&d.scan)
+			root, err := readTree(&d.scan, new(int))
 			if err == nil {
 				n = root.child(element)
 			}

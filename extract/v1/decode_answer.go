@@ -31,7 +31,7 @@ func (d *decoder) readEnvelope(success func() error) error {
 		read = success
 	case string(status) == "error":
 		read = func() error {
-			root, err := readTree(s)
+			root, err := readTree(s, new(int))
 			if err == nil {
 				refused = root.failure()
 			}

@@ -59,38 +59,31 @@ func (n *node) failure() *transport.ServiceError {
 	return &transport.ServiceError{Code: code, Message: strings.TrimSpace(e.Text)}
 }
 
-// nodeOf returns the element whose start tag was read last, with its attributes and no content.
-func nodeOf(s *scanner) *node {
+// readTree reads the element whose start tag was read last, with its content. count is how many
+// elements of the answer were read before it. The scanner bounds how deep they nest.
+func readTree(s *scanner, count *int) (*node, error) {
+	if *count++; *count > maxNodes {
+		return nil, s.TooMany(int(s.name.Start), "elements", maxNodes)
+	}
 	n := &node{Name: string(s.Bytes(s.name)), Attrs: map[string]string{}}
 	for _, a := range s.attrs {
 		n.Attrs[string(s.Bytes(a.name))] = string(s.Bytes(a.value))
 	}
-	return n
-}
-
-// readTree reads the element whose start tag was read last, with its content.
-func readTree(s *scanner) (*node, error) {
-	root := nodeOf(s)
-	path := []*node{root}
-	for count := 1; len(path) > 0; {
+	for {
 		ev, err := s.next()
-		if err != nil {
+		switch {
+		case err != nil:
 			return nil, err
-		}
-		top := path[len(path)-1]
-		switch ev {
-		case eventText:
-			top.Text += string(s.Bytes(s.text))
-		case eventStart:
-			if count++; count > maxNodes {
-				return nil, s.TooMany(int(s.name.Start), "elements", maxNodes)
+		case ev == eventEnd:
+			return n, nil
+		case ev == eventText:
+			n.Text += string(s.Bytes(s.text))
+		default:
+			child, err := readTree(s, count)
+			if err != nil {
+				return nil, err
 			}
-			n := nodeOf(s)
-			top.Children = append(top.Children, n)
-			path = append(path, n)
-		case eventEnd:
-			path = path[:len(path)-1]
+			n.Children = append(n.Children, child)
 		}
 	}
-	return root, nil
 }

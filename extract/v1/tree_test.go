@@ -16,7 +16,7 @@ func decodeTree(body []byte, contentType string) (root *node, err error) {
 	defer d.release()
 	d.Text = append(d.Text, body...)
 	err = d.decode(contentType, func() (err error) {
-		root, err = readTree(&d.scan)
+		root, err = readTree(&d.scan, new(int))
 		return err
 	})
 	if err != nil {
