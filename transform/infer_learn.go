@@ -37,7 +37,6 @@ type Guess struct {
 	Results  int  // results in the sample
 	Filled   int  // results with a value
 	Empty    int  // empty values of the field
-	Several  int  // results with several values
 }
 
 // NewLearner returns a Learner that reads wall-clock times in the zone.
@@ -86,7 +85,7 @@ func (s *sample) guess(c schemas.Column) Guess {
 	if c.From.Kind == schemas.FromMeta {
 		text = wordsOf(c.From.ID, c.Label)
 	}
-	g := Guess{Answered: f.answers, Results: s.results, Filled: f.filled, Empty: f.empty, Several: f.several}
+	g := Guess{Answered: f.answers, Results: s.results, Filled: f.filled, Empty: f.empty}
 	if c.From.Kind == schemas.FromMeta && c.Type.Kind == schemas.Timestamp {
 		g.Type, g.Why, g.Formats = f.shapes.wallTimes()
 	} else {

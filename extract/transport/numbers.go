@@ -12,7 +12,6 @@ type Requests struct {
 	Other   int64 // first attempts of other transactions
 	Files   int64 // first attempts of uploaded files
 	Retries int64 // attempts after the first, of any transaction
-	Bytes   int64 // bytes of all answers, after decompression
 }
 
 var outcomes = [...]string{OutcomeOK, OutcomeBusy, OutcomeRefused, OutcomeFailed, OutcomeInvalid, OutcomeCancelled}
@@ -21,9 +20,9 @@ var outcomes = [...]string{OutcomeOK, OutcomeBusy, OutcomeRefused, OutcomeFailed
 type numbers struct {
 	above *numbers
 
-	first          [kinds]atomic.Int64
-	retries, bytes atomic.Int64
-	ended          [len(outcomes)]atomic.Int64
+	first   [kinds]atomic.Int64
+	retries atomic.Int64
+	ended   [len(outcomes)]atomic.Int64
 }
 
 // Requests returns the number of attempts that the sender and its forks have sent so far.
@@ -31,8 +30,7 @@ func (s *Sender) Requests() Requests {
 	n := s.numbers
 	return Requests{
 		Results: n.first[KindResults].Load(), Count: n.first[KindCount].Load(), Other: n.first[KindOther].Load(),
-		Files:   n.first[KindFile].Load(),
-		Retries: n.retries.Load(), Bytes: n.bytes.Load(),
+		Files: n.first[KindFile].Load(), Retries: n.retries.Load(),
 	}
 }
 
@@ -58,10 +56,9 @@ func (n *numbers) sent(kind Kind, attempt int) {
 	}
 }
 
-// came counts the outcome of an attempt and the bytes of its answer.
-func (n *numbers) came(outcome string, bytes int) {
+// came counts the outcome of an attempt.
+func (n *numbers) came(outcome string) {
 	for ; n != nil; n = n.above {
 		n.ended[slices.Index(outcomes[:], outcome)].Add(1)
-		n.bytes.Add(int64(bytes))
 	}
 }

@@ -363,10 +363,9 @@ func (s *Sender) attempt(ctx context.Context, call Call, e *effort) error {
 	e.attempts++
 	s.numbers.sent(call.Kind, e.attempts)
 	s.cfg.Contact(Contact{Host: s.base.Host})
-	start, whole := time.Now(), 0
+	start := time.Now()
 	header, read, err := s.once(ctx, call)
 	if err == nil {
-		whole = read
 		if err = encoded(header); err == nil {
 			err = call.Decode(header)
 		}
@@ -391,7 +390,7 @@ func (s *Sender) attempt(ctx context.Context, call Call, e *effort) error {
 		}
 	}
 	e.last = err
-	s.numbers.came(outcome, whole)
+	s.numbers.came(outcome)
 	if s.cfg.Logger.Enabled(ctx, slog.LevelDebug) {
 		s.cfg.Logger.LogAttrs(ctx, slog.LevelDebug, "request",
 			slog.String("transaction", call.Transaction), slog.String("form", call.Form), slog.String("parameters", s.cfg.Key.RedactSent(call.Parameters.String())),

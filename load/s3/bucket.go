@@ -107,7 +107,6 @@ func (d *Destination) checkContext(ctx context.Context, op, name string) error {
 type object struct {
 	data    []byte
 	version string
-	id      string        // value of the metadata key formetl-id
 	age     time.Duration // age of the object by the store's own clock; negative if unknown
 }
 
@@ -121,7 +120,7 @@ func (d *Destination) get(ctx context.Context, name string) (object, error) {
 	if err != nil {
 		return object{}, err
 	}
-	o := object{data: data, version: aws.ToString(out.ETag), id: out.Metadata[idMetadata], age: -1}
+	o := object{data: data, version: aws.ToString(out.ETag), age: -1}
 	if now, ok := awsmiddleware.GetServerTime(out.ResultMetadata); ok && out.LastModified != nil {
 		o.age = max(0, now.Sub(*out.LastModified))
 	}
