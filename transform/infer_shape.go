@@ -107,14 +107,7 @@ func (s *shapes) calendar(v []byte, c *clock) bool {
 }
 
 // allDigits tells whether v consists of digits, at least one.
-func allDigits(v []byte) bool {
-	for _, c := range v {
-		if !digit(c) {
-			return false
-		}
-	}
-	return len(v) > 0
-}
+func allDigits(v []byte) bool { return len(v) > 0 && len(bytes.Trim(v, "0123456789")) == 0 }
 
 // zerosOnly tells whether v consists of zeros, or is empty.
 func zerosOnly(v []byte) bool { return len(bytes.Trim(v, "0")) == 0 }

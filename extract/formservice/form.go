@@ -254,12 +254,6 @@ func (f *Form) hasColumn(id string) bool {
 	return ok
 }
 
-// hasItem tells whether id is an item of the form or its results.
-func (f *Form) hasItem(id string) bool {
-	_, ok := f.item(id)
-	return ok || f.stored.seen[id]
-}
-
 // view returns the view of that id.
 func (f *Form) view(id string) (View, bool) {
 	for _, v := range f.Views {

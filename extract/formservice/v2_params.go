@@ -96,9 +96,9 @@ func (c *jsonCall) search(q *resultsQuery, p pair) (known bool, no *refusal) {
 // condition tells which results meet a criterion. Metas and items that hold
 // choices are searched by equals alone, choices by their position.
 func (c *jsonCall) condition(p pair, operator Operator, column string) (func(Result) bool, *refusal) {
-	asked, _ := c.form.item(column)
+	asked, listed := c.form.item(column)
 	chosen := len(asked.Choices) > 0
-	text := c.form.hasItem(column) && !chosen
+	text := (listed || c.form.stored.seen[column]) && !chosen
 	if !text && operator != Equals {
 		return nil, &refusal{code: codeInvalidValue, message: p.name + ": " + column + " is searched by equals only"}
 	}

@@ -1,5 +1,7 @@
 package xlsxout
 
+import "strings"
+
 // appendText appends a text as the content of a cell's element. Markup is escaped
 // as XML has it. A line feed and a tab stay, because a parser keeps them.
 //
@@ -40,13 +42,6 @@ const codedLength = 7
 
 // isCoded tells whether s begins with a sequence that spreadsheets decode.
 func isCoded[T ~string | ~[]byte](s T) bool {
-	if len(s) < codedLength || s[0] != '_' || s[1] != 'x' || s[6] != '_' {
-		return false
-	}
-	for i := 2; i < 6; i++ {
-		if c := s[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') && (c < 'A' || c > 'F') {
-			return false
-		}
-	}
-	return true
+	return len(s) >= codedLength && s[0] == '_' && s[1] == 'x' && s[6] == '_' &&
+		strings.Trim(string(s[2:6]), "0123456789abcdefABCDEF") == ""
 }
