@@ -2,6 +2,7 @@ package extract
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -31,20 +32,10 @@ func (w Window) Overlaps(other Window) bool {
 }
 
 // Earlier returns the earlier one of two times.
-func Earlier(a, b time.Time) time.Time {
-	if b.Before(a) {
-		return b
-	}
-	return a
-}
+func Earlier(a, b time.Time) time.Time { return slices.MinFunc([]time.Time{a, b}, time.Time.Compare) }
 
 // Later returns the later one of two times.
-func Later(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
-	}
-	return a
-}
+func Later(a, b time.Time) time.Time { return slices.MaxFunc([]time.Time{a, b}, time.Time.Compare) }
 
 // place names the window for people, to stand before a page: "window 2026-01-01 …, ". It is ""
 // for the window without bounds.

@@ -14,7 +14,6 @@ import (
 // Destination is a folder on disk or a prefix of a bucket. Object names are
 // relative to it, slash-separated, and never leave it.
 type Destination interface {
-	fmt.Stringer // String returns the destination's address, for people
 	Stager
 	Store
 	Opener
@@ -97,6 +96,7 @@ func Digest(ctx context.Context, d Opener, name string) (bytes int64, digest str
 
 // Store keeps small objects: the manifest, _SUCCESS, dead letters, checkpoints.
 type Store interface {
+	fmt.Stringer // String returns the address of what keeps them, for people
 	// Get reads an object and its version, an opaque token for Put. If the
 	// object is missing, the error wraps ErrNotExist.
 	Get(ctx context.Context, name string) (data []byte, version string, err error)

@@ -255,12 +255,8 @@ func records(ctx context.Context, d Destination) (map[string]*Commit, error) {
 
 // where returns the address of a scope or an object at s, for messages.
 func where(s Store, scope string) string {
-	root := "the destination"
-	if named, ok := s.(fmt.Stringer); ok {
-		root = named.String()
-	}
 	if scope == "" {
-		return root
+		return s.String()
 	}
-	return strings.TrimSuffix(root, "/") + "/" + scope
+	return strings.TrimSuffix(s.String(), "/") + "/" + scope
 }

@@ -73,10 +73,8 @@ func identifier(text, itemType label) string {
 			return word
 		}
 	}
-	for word := range strings.SplitSeq(strings.Trim(string(counted), "_"), "_") {
-		if strings.HasSuffix(word, "nummer") { // Germanic languages join such words
-			return "nummer"
-		}
+	if strings.Contains(string(counted), "nummer_") { // Germanic languages join such words
+		return "nummer"
 	}
 	return itemType.has("phone tel telephone mobile fax zip zipcode postal postcode id iban code ssn barcode")
 }

@@ -110,15 +110,12 @@ func (ps Parameters) Query() string { return ps.join("&", Escape) }
 func (ps Parameters) String() string { return ps.join(", ", strings.Clone) }
 
 func (ps Parameters) join(separator string, spell func(string) string) string {
-	var b strings.Builder
+	parts := make([]string, len(ps))
 	for i, p := range ps {
-		if i > 0 {
-			b.WriteString(separator)
-		}
-		b.WriteString(spell(p.Name))
+		parts[i] = spell(p.Name)
 		if !p.Bare {
-			b.WriteString("=" + spell(p.Value))
+			parts[i] += "=" + spell(p.Value)
 		}
 	}
-	return b.String()
+	return strings.Join(parts, separator)
 }

@@ -82,10 +82,7 @@ const wireInstant = "2006-01-02T15:04:05Z"
 // has ever sent an earlier one, and no result is that old. The bound is not left out, because only
 // a bound keeps out results without a date.
 func onWire(at time.Time) string {
-	if at.Before(extract.Epoch) {
-		at = extract.Epoch
-	}
-	return at.Format(wireInstant)
+	return extract.Later(at, extract.Epoch).Format(wireInstant)
 }
 
 // secondBefore returns the last second before a window, in Unix time. The service may send the

@@ -73,20 +73,14 @@ func TimeText(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.0
 
 // ListText is a list as Cell writes it, from its elements in the same form.
 func ListText(elements []string) string {
-	var b strings.Builder
-	b.WriteByte('[')
+	quoted := make([]string, len(elements))
 	for i, e := range elements {
-		if i > 0 {
-			b.WriteByte(',')
-		}
+		quoted[i] = strconv.Quote(e)
 		if e == Null {
-			b.WriteString("null")
-			continue
+			quoted[i] = "null"
 		}
-		b.WriteString(strconv.Quote(e))
 	}
-	b.WriteByte(']')
-	return b.String()
+	return "[" + strings.Join(quoted, ",") + "]"
 }
 
 // SplitList undoes the joining of a list in a cell: the elements between two |, without the

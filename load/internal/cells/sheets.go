@@ -37,14 +37,10 @@ func Units[T text](s T) int {
 // Thousands returns n with commas between its thousands, such as 1,048,576.
 func Thousands(n int64) string {
 	s := fmt.Sprint(n)
-	var b strings.Builder
-	for i := range len(s) {
-		if i > 0 && (len(s)-i)%3 == 0 {
-			b.WriteByte(',')
-		}
-		b.WriteByte(s[i])
+	for at := len(s) - 3; at > 0; at -= 3 {
+		s = s[:at] + "," + s[at:]
 	}
-	return b.String()
+	return s
 }
 
 // negative matches a plain negative number, which is no formula.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 )
 
@@ -22,9 +23,7 @@ func (p *Postgres) Bouncer(t testing.TB, settings ...string) (port int) {
 		t.Fatal(err)
 	}
 	text := fmt.Sprintf("[databases]\n* = host=%s port=%d user=loader\n[pgbouncer]\nlisten_addr = %s\nlisten_port = %s\nunix_socket_dir =\nauth_type = any\n", p.Dir, p.Port, host, free)
-	for _, line := range settings {
-		text += line + "\n"
-	}
+	text += strings.Join(settings, "\n") + "\n"
 	file := filepath.Join(p.Dir, "bouncer-"+free+".ini")
 	if err := os.WriteFile(file, []byte(text), 0o644); err != nil { //nolint:gosec // it runs as another user
 		t.Fatal(err)
