@@ -141,15 +141,10 @@ func (r *committing) record(ctx context.Context) error {
 // publish does the steps of a commit that follow its recording.
 func (r *committing) publish(ctx context.Context) error {
 	err := r.steps(ctx)
-	if !r.hooked && hopeless(err) {
+	if !r.hooked && (errors.Is(err, ErrConflict) || errors.Is(err, ErrStagedGone)) { // it would fail so again
 		return r.rollBack(ctx, err)
 	}
 	return err
-}
-
-// hopeless tells whether a commit that failed would fail in the same way if it were repeated.
-func hopeless(err error) bool {
-	return errors.Is(err, ErrConflict) || errors.Is(err, ErrStagedGone)
 }
 
 // steps does the steps of a commit that follow its recording: see the constants of Step.

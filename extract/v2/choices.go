@@ -3,6 +3,7 @@ package v2
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -93,17 +94,14 @@ func (c *Client) choices(ctx context.Context, form string) (map[string]*choices,
 		r := transport.Call{Transaction: getResults, Kind: transport.KindOther, Form: form, Path: "results"}
 		r.Parameters.Add("limit", strconv.Itoa(PageSize))
 		r.Parameters.Add("sort_direction", "desc")
-		return askFor(ctx, c, r, func(o object) (map[string]*choices, error) {
-			if o["results"] == nil {
-				return nil, transport.Wrong(`it has no "results"`)
-			}
+		return askForList(ctx, c, r, "results", func(list []json.RawMessage) map[string]*choices {
 			all := map[string]*choices{}
-			for _, result := range listOf(o["results"]) {
+			for _, result := range list {
 				for _, raw := range listOf(objectOf(result)["items"]) {
 					note(all, objectOf(raw))
 				}
 			}
-			return all, nil
+			return all
 		})
 	})
 }

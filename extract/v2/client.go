@@ -2,6 +2,7 @@ package v2
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"time"
 
@@ -76,6 +77,16 @@ func askFor[T any](ctx context.Context, c *Client, r transport.Call, read func(o
 		return err
 	})
 	return value, err
+}
+
+// askForList is askFor for an answer with a list, which is the member of that name.
+func askForList[T any](ctx context.Context, c *Client, r transport.Call, member string, read func([]json.RawMessage) T) (T, error) {
+	return askFor(ctx, c, r, func(o object) (value T, err error) {
+		if o[member] == nil {
+			return value, transport.Wrong(`it has no "` + member + `"`)
+		}
+		return read(listOf(o[member])), nil
+	})
 }
 
 // parse reads a small answer whose HTTP status reports no error. If the answer has a member error,

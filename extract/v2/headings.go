@@ -18,12 +18,7 @@ func (c *Client) headings(ctx context.Context, form, custom string) ([]page.Head
 		if r.Parameters.Add("results_labels", custom); custom != "" {
 			r.Asked = "custom labels " + custom
 		}
-		return askFor(ctx, c, r, func(o object) ([]page.Heading, error) {
-			if o["items"] == nil {
-				return nil, transport.Wrong(`it has no "items"`)
-			}
-			return headingsOf(listOf(o["items"])), nil
-		})
+		return askForList(ctx, c, r, "items", headingsOf)
 	})
 }
 

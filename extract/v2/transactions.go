@@ -144,15 +144,12 @@ func counted(results int, last, limit string) (int64, error) {
 // Forms lists the account's forms (service-v2.md, sections 3 and 6). They have no ID but
 // their Directory.
 func (c *Client) Forms(ctx context.Context) ([]extract.Form, error) {
-	return askFor(ctx, c, transport.Call{Transaction: transport.GetForms, Kind: transport.KindOther}, func(o object) (forms []extract.Form, err error) {
-		if o["forms"] == nil {
-			return nil, transport.Wrong(`it has no "forms"`)
-		}
-		for _, raw := range listOf(o["forms"]) {
+	return askForList(ctx, c, transport.Call{Transaction: transport.GetForms, Kind: transport.KindOther}, "forms", func(list []json.RawMessage) (forms []extract.Form) {
+		for _, raw := range list {
 			f := objectOf(raw)
 			forms = append(forms, extract.Form{ID: f.text("id"), Name: f.text("name"), Description: f.text("description"), Directory: f.text("directory")})
 		}
-		return forms, nil
+		return forms
 	})
 }
 
