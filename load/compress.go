@@ -48,13 +48,7 @@ func Compress(w io.Writer, codec string) (io.WriteCloser, error) {
 // ".gz", ".zst", or "" for CodecNone and "". It returns "" for an unknown codec too, which
 // Compress refuses.
 func CompressionExtension(codec string) string {
-	switch codec {
-	case CodecGzip:
-		return ".gz"
-	case CodecZstd:
-		return ".zst"
-	}
-	return ""
+	return map[string]string{CodecGzip: ".gz", CodecZstd: ".zst"}[codec]
 }
 
 // SplitCodec cuts the extension of a codec off a file's name, and returns the codec's name, ""

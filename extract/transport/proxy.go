@@ -11,12 +11,7 @@ import (
 )
 
 // proxyVariable returns the environment variable that names the proxy for addresses of this scheme.
-func proxyVariable(scheme string) string {
-	if scheme == "http" {
-		return "HTTP_PROXY"
-	}
-	return "HTTPS_PROXY"
-}
+func proxyVariable(scheme string) string { return strings.ToUpper(scheme) + "_PROXY" }
 
 // unreadable takes the place of a proxy's address that cannot be read. Without it, package
 // httpproxy would send requests without a proxy.

@@ -79,9 +79,9 @@ func (d *Destination) hold(ctx context.Context, root *os.Root, name string) (hel
 
 // current tells whether name still leads to the locked file.
 func current(root *os.Root, name string, lock *flock.Flock) bool {
-	locked, unlocked := lock.Stat()
-	named, err := root.Stat(name)
-	return unlocked == nil && err == nil && os.SameFile(locked, named)
+	locked, closed := lock.Stat()
+	named, missing := root.Stat(name)
+	return closed == nil && missing == nil && os.SameFile(locked, named)
 }
 
 // release removes a lock file and then unlocks it. In this order no two runs

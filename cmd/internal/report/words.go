@@ -24,7 +24,7 @@ var words = template.FuncMap{
 	"took":       took,
 	"minus":      func(a, b int64) int64 { return a - b },
 	"instant":    func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") },
-	"clip":       clip,
+	"clip":       func(n int, s string) string { return plain.Cut(s, n) },
 	"more":       more,
 	"outcome":    outcome,
 }
@@ -81,17 +81,6 @@ func fromTo(from, to time.Time) string {
 		end = wall(to)
 	}
 	return begin + " to " + end
-}
-
-// clip cuts a text after n characters.
-func clip(n int, s string) string {
-	for i := range s {
-		if n == 0 {
-			return s[:i] + "…"
-		}
-		n--
-	}
-	return s
 }
 
 // more returns how many things of a list are not shown, as text; "" if all are shown.
