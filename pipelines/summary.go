@@ -108,7 +108,7 @@ func (f *formRun) endFaults(ctx context.Context, err error) {
 	if !fails {
 		return
 	}
-	for _, from := range append([]schemas.Source{unknown.From}, unknown.Others...) {
+	for _, from := range append([]schemas.Source{unknown.Column.From}, unknown.Others...) {
 		label, _ := from.Label(f.reader.Labels())
 		r.Changes = append(r.Changes, schemas.Change{Kind: schemas.ColumnAdded, From: from.String(), Label: label, Breaking: true})
 	}

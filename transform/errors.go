@@ -47,22 +47,20 @@ func (e *ColumnsError) ExitCode() int { return 65 }
 // UnknownFieldError reports a field that the schema does not list, although the schema says
 // unknown: fail. It is a data error (exit code 65).
 type UnknownFieldError struct {
-	From     schemas.Source
-	Label    string // the heading of the field, "" if unknown
-	ResultID int64  // id of a result that has the field
+	Column   schemas.Column // the column that unknown: add would give the field
+	ResultID int64          // id of a result that has the field
 	// Others are further unlisted fields of the same page.
 	Others []schemas.Source
 }
 
 // Error names the unknown field and what to write into the schema.
 func (e *UnknownFieldError) Error() string {
-	label := ""
-	if e.Label != "" {
-		label = fmt.Sprintf(" (%q)", e.Label)
+	c, label := e.Column, ""
+	if c.Label != "" {
+		label = fmt.Sprintf(" (%q)", c.Label)
 	}
-	c := schemas.Late(e.From, DefaultType(e.From), "", schemas.ByID)
 	text := fmt.Sprintf("result %d has the field %s%s, which is not in the schema, and the schema says unknown: fail; add {name: %q, from: %q, type: %s} to its columns, or set unknown: add (such fields become columns) or unknown: ignore (they are left out)",
-		e.ResultID, e.From, label, c.Name, e.From, c.Type)
+		e.ResultID, c.From, label, c.Name, c.From, c.Type)
 	for i, from := range e.Others {
 		switch {
 		case i == 0:

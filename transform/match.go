@@ -76,8 +76,7 @@ func (f *Flattener) match() error {
 	f.fields.order(p.Fields, unknown)
 	switch f.given.Unknown {
 	case schemas.UnknownFail:
-		from := source(p.Fields[unknown[0]])
-		e := &UnknownFieldError{From: keep(from), Label: f.fields.labels[from.Item()].label, ResultID: p.ID(owner[unknown[0]])}
+		e := &UnknownFieldError{Column: f.late(p.Fields[unknown[0]]), ResultID: p.ID(owner[unknown[0]])}
 		for _, i := range unknown[1:] {
 			e.Others = append(e.Others, keep(source(p.Fields[i])))
 		}
@@ -102,12 +101,17 @@ func (f *Flattener) add(unknown []int) error {
 	}
 	late := make([]schemas.Column, len(unknown))
 	for k, i := range unknown {
-		from := keep(source(f.row.page.Fields[i]))
-		late[k] = f.given.Late(from, DefaultType(from), f.fields.labels[from.Item()].label, f.o.Naming)
+		late[k] = f.late(f.row.page.Fields[i])
 		f.fields.at[i] = int32(len(f.columns) + k)
 	}
 	f.extend(schemas.Merge(f.listed, late)[len(f.listed):])
 	return nil
+}
+
+// late returns the column that a field without one is given.
+func (f *Flattener) late(x page.Field) schemas.Column {
+	from := keep(source(x))
+	return f.given.Late(from, DefaultType(from), f.fields.labels[from.Item()].label, f.o.Naming)
 }
 
 // learn keeps the first label of every field of a form. A heading that may belong to a meta or

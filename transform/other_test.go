@@ -130,7 +130,7 @@ func TestTypedTexts(t *testing.T) {
 	s := schema(t, "c item:1 list<string>")
 	s.Unknown = schemas.UnknownFail
 	var unknown *UnknownFieldError
-	if err := start(t, s).Append(typedPage(t, told...)); !errors.As(err, &unknown) || unknown.ResultID != 2 || !strings.Contains(err.Error(), `{name: "item_1_other", from: "other:1", type: string}`) {
+	if err := start(t, s).Append(typedPage(t, told...)); !errors.As(err, &unknown) || unknown.ResultID != 2 || !strings.Contains(err.Error(), `{name: "c_other", from: "other:1", type: string}`) {
 		t.Errorf("unknown: fail: %v", err)
 	}
 }
