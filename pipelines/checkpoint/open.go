@@ -83,7 +83,7 @@ func (c *Checkpoint) held() error {
 }
 
 func (c *Checkpoint) taken() error {
-	return fmt.Errorf("another run has taken over the checkpoint %s: %w", c.Place, load.ErrConflict)
+	return fmt.Errorf("another run has taken over what this run had read (checkpoint %s): %w", c.Place, load.ErrConflict)
 }
 
 // get reads an object of the checkpoint. The error wraps load.ErrNotExist if there is no such

@@ -19,19 +19,19 @@ func (r *reader) checkOutputs(names value) {
 	several := len(r.def.Forms) > 1 || r.def.ListsForms()
 	for _, out := range r.outputs {
 		if several && !strings.Contains(out.Path, "{form}") {
-			out.at.Fail("put {form} into the path", "several forms would be written to this one path")
+			out.at.Fail("put {form} into the path, such as data/{form}.csv, or into the table's name, such as forms.{form}", "several forms would be written to this one place")
 		}
 		if r.def.Extract.Incremental && !out.Dataset() {
-			out.at.Fail("end the path with a slash to write a dataset, or write mode: full", "mode: incremental needs a dataset, and this path is a single file")
+			out.at.Fail("write a folder with a slash at its end, such as feedback/, and format: beside it; or write mode: full, which reads everything in each run", "mode: incremental needs a dataset (a folder of files), and this path is a single file")
 		}
 		r.checkTable(out)
 		if out.Partition != PartitionNone && out.Database == nil && r.def.Schema != nil && slices.ContainsFunc(r.def.Schema.Columns, likeFolder) {
 			out.given["partition"].Fail("rename the column, or leave partition out",
-				"the schema has a column %s, and the partition's folders dt=... have that name too: readers would show the folder's value in place of the column's", schemas.PartitionKey)
+				"the schema has a column %s, and the folders of the partition (dt=2026-01-31) have the same name: programs that read the dataset would show the folder's date in place of the column's value", schemas.PartitionKey)
 		}
 	}
 	if r.def.Files != nil && several && !strings.Contains(r.def.Files.Path, "{form}") {
-		r.files.at.Fail("put {form} into the path", "several forms would store their files in this one folder, and results of two forms may have the same id")
+		r.files.at.Fail("put {form} into the path, such as files/{form}/", "several forms would store their files in this one folder, where files of two forms could have the same name")
 	}
 	if r.def.Names == schemas.ByHeading && r.def.Schema == nil && r.schemaFile == "" && slices.ContainsFunc(r.outputs, func(out placedOutput) bool { return out.Database != nil }) {
 		names.Fail("write names: label", "names: heading makes column names of up to %d bytes, and a table takes at most %d", schemas.MaxHeading, schemas.MaxName)
@@ -41,7 +41,7 @@ func (r *reader) checkOutputs(names value) {
 	}
 	protected := func(c schemas.Column) bool { return c.PII.Kind != schemas.PIINone }
 	if s := r.def.Schema; s != nil && s.Unknown == schemas.UnknownAdd && slices.ContainsFunc(s.Columns, protected) {
-		r.schema.Warn("write unknown: ignore or unknown: fail in the schema", "columns have pii rules, but unknown: add writes new items without such a rule")
+		r.schema.Warn("in the schema, write unknown: ignore, which leaves new items out, or unknown: fail, which ends the run", "some columns have a pii rule, but items that are added to the form later are written without one (unknown: add)")
 	}
 	if s := r.def.Schema; s != nil && r.def.Files != nil && s.Unknown != schemas.UnknownAdd && s.Find(schemas.Source{Kind: schemas.FromMeta, ID: "date_update"}) < 0 {
 		r.schema.Warn(`add {name: updated, from: "meta:date_update", type: timestamp} to the schema's columns`, "no column tells when a result last changed, so a file that was replaced by another of the same name is not fetched again")

@@ -65,7 +65,7 @@ func (r *reader) checkForms() {
 	slices.SortStableFunc(r.entries, func(a, b formEntry) int { return cmp.Compare(exactness(b), exactness(a)) })
 	shared := slices.DeleteFunc(slices.Clone(r.def.Forms), func(form string) bool { return r.chosen(form, "schema").given != nil })
 	if r.def.Schema != nil && (len(shared) > 1 || slices.ContainsFunc(shared, IsGlob)) {
-		r.schema.Warn("write schema: schemas/{form}.yaml, or forms: [{name: "+shared[0]+", schema: …}]", "several forms share this schema, but each form has its own item ids")
+		r.schema.Warn("give each form its own: schema: schemas/{form}.yaml, or forms: [{name: "+shared[0]+", schema: …}]", "several forms share this schema, but the same item id means another question in each form")
 	}
 }
 
@@ -79,7 +79,7 @@ func (r *reader) chosen(form, key string) (chosen formEntry) {
 		case chosen.given == nil:
 			chosen = e
 		case exactness(chosen) == exactness(e):
-			v.Fail("add an entry with the form's full name", "%s and %s on line %d both match, and neither is more exact", Quote(e.form), Quote(chosen.form), chosen.given[key].Line())
+			v.Fail("add an entry with the form's full name", "%s and %s on line %d both match the form, so it is not clear which of the two counts", Quote(e.form), Quote(chosen.form), chosen.given[key].Line())
 		}
 	}
 	return chosen

@@ -30,7 +30,7 @@ func TestFor(t *testing.T) {
 		{"s/{form}.yaml", entries, "tin", "a", "2026-01-03", "out/tin__colours.csv", ""},
 		{"s/a.yaml", "[a, {name: b, schema: s/b.yaml}]", "a", "a", "", "out/a__colours.csv", ""},
 		{"s/a.yaml", "[a, {name: b, schema: s/b.yaml}]", "b", "b", "", "", ""},
-		{"s/b.yaml", "[{name: 'ab*', schema: s/a.yaml}, {name: '*cd', schema: s/b.yaml}]", "abcd", "", "", "", `p.yaml:7:64: forms[1].schema: form abcd: "*cd" and "ab*" on line 7 both match, and neither is more exact`},
+		{"s/b.yaml", "[{name: 'ab*', schema: s/a.yaml}, {name: '*cd', schema: s/b.yaml}]", "abcd", "", "", "", `p.yaml:7:64: forms[1].schema: form abcd: "*cd" and "ab*" on line 7 both match the form, so it is not clear which of the two counts`},
 		{"s/b.yaml", "[{name: b, schema: s/lists.yaml}]", "b", "", "", "", "p.yaml:10:11: load[0].path: form b: this output and load[1].path on line 11 would overwrite each other"},
 	} {
 		t.Run(c.form+" of "+c.schema, func(t *testing.T) {
@@ -104,8 +104,8 @@ func TestWarnings(t *testing.T) {
 		{"forms: [form1]\nload:\n  - path: out.csv\n", "forms: [form1, form2]\nschema: {name: s}\n" + several, "8:1: schema: several forms share this schema"},
 		{"forms: [form1]\nload:\n  - path: out.csv\n", "forms: ['*']\ncolumns: [{name: id, from: result_id, type: int64}]\n" + several, "8:1: columns: several forms share this schema"},
 		{"forms: [form1]\nload:\n  - path: out.csv\n", "forms: [form1, {name: form2, schema: s/form2.yaml}]\nschema: {name: s}\n" + several, ""},
-		{"forms: [form1]\n", "forms: [form1]\nschema: s/form1.yaml\n", "8:9: schema: columns have pii rules, but unknown: add writes new items without such a rule"},
-		{"forms: [form1]\n", "forms: [form1]\nschema: s/{form}.yaml\n", "8:9: schema: form form1: columns have pii rules"},
+		{"forms: [form1]\n", "forms: [form1]\nschema: s/form1.yaml\n", "8:9: schema: some columns have a pii rule, but items that are added to the form later are written without one"},
+		{"forms: [form1]\n", "forms: [form1]\nschema: s/{form}.yaml\n", "8:9: schema: form form1: some columns have a pii rule"},
 		{"forms: [form1]\n", "forms: [form1]\nschema: {unknown: ignore, columns: [{name: mail, from: 'item:1', type: string, pii: redact}]}\n", ""},
 		{"forms: [form1]\n", "forms: [form1]\nfiles: {path: f/}\nschema: {unknown: ignore, columns: [{name: id, from: result_id, type: int64}]}\n", "9:1: schema: no column tells when a result last changed"},
 		{"forms: [form1]\n", "forms: [form1]\nfiles: {path: f/}\nschema: {name: s, columns: [{name: id, from: result_id, type: int64}]}\n", ""},

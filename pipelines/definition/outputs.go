@@ -12,7 +12,6 @@ import (
 
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/schemas"
-	"github.com/formetl/formetl/schemas/plain"
 )
 
 // placedOutput is an output together with the YAML values that it was read from, at whose lines
@@ -111,7 +110,7 @@ func (r *reader) parseAddress(scheme, rest string) (string, error) {
 	case key == "":
 		return "", fmt.Errorf("the path has nothing after the bucket; write %s://%s/file.csv for one file, or %[1]s://%[2]s/folder/ for a dataset, which is a folder of many files", scheme, bucket)
 	case path.Clean("/"+key) != strings.TrimSuffix("/"+key, "/"):
-		return "", errors.New("the path has empty parts, . or .. in it; write it without them")
+		return "", errors.New("the path has a second slash in a row, or a part that is . or ..; write it without")
 	}
 	return scheme + "://" + rest, nil
 }
@@ -130,11 +129,10 @@ func checkBraces(v value, text string) bool {
 			continue
 		}
 		good = false
-		remedy := "the placeholders are {form}, {pipeline}, {account} and {run_id}"
-		v.Fail(cmp.Or(plain.Suggest(m[0], braced), remedy), "%s is not a placeholder", Quote(m[0]))
+		v.Fail(suggest(m[0], braced, "the placeholders are {form}, {pipeline}, {account} and {run_id}"), "%s is not a placeholder", Quote(m[0]))
 	}
 	if good && strings.ContainsAny(bracedShape.ReplaceAllString(text, ""), "{}") {
-		v.Fail("write both braces, such as {form}", "the path has an opening or closing brace alone")
+		v.Fail("write both braces, such as {form}", "the path has a { without a }, or a } without a {")
 		return false
 	}
 	return good
@@ -180,7 +178,7 @@ func (r *reader) readFormat(out *placedOutput) *load.Format {
 		v.Warn("end the path with "+f.Extension, "other programs may not recognize the file, because names of %s files end with %s", f.Name, f.Extension)
 	}
 	if codec != "" && !f.Text {
-		v.Fail("end the path with "+f.Extension+", and write compression: "+codec, "a %s file is compressed inside, so its name does not tell how", f.Name)
+		v.Fail("end the path with "+f.Extension+", and write compression: "+codec, "the compression of a %s file is inside it, so its name has no ending for that", f.Name)
 		return nil
 	}
 	out.Compression = codec
@@ -205,7 +203,7 @@ func (out *placedOutput) readCompression(f *load.Format) {
 	}
 	codec, ok := v.OneOf(f.Compressions()...)
 	if around := cmp.Or(out.Compression, load.CodecNone); ok && f.Text && !out.Dataset() && codec != around {
-		v.Fail("end the path with "+f.Extension+load.CompressionExtension(codec)+", or leave compression out", "the compression is %s by the file's name, and %s here", around, codec)
+		v.Fail("end the path with "+f.Extension+load.CompressionExtension(codec)+", or leave compression out", "by the file's name the compression is %s, but this setting says %s", around, codec)
 	} else if ok {
 		out.Compression = codec
 	}

@@ -105,7 +105,7 @@ func CheckLocal(path string) error {
 		return fmt.Errorf("%s works only in a shell; write the path in full, or ${env:NAME} in a definition", word)
 	}
 	if begin := schemeLike.FindString(path); begin != "" {
-		return fmt.Errorf("a path that begins with %s is not a local path; write a local path, or s3://bucket/path if a bucket is possible here", begin)
+		return fmt.Errorf("a path that begins with %s is not a local path; write a local path, or s3://bucket/path for outputs, uploaded files and the state", begin)
 	}
 	return nil
 }

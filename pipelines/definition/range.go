@@ -63,7 +63,7 @@ func ParseThrough(s string) (Bound, error) {
 func parseBound(s string) (b Bound, isDay bool, err error) {
 	back := backShape.FindStringSubmatch(s)
 	if back == nil && strings.HasPrefix(s, "-") {
-		return nil, false, fmt.Errorf("%s is not a length of time before now; write a number with m, h, d, w, mo or y, such as -90d", Quote(s))
+		return nil, false, fmt.Errorf("%s is not a length of time before now; write a minus, a number, and m, h, d, w, mo or y (minutes to years), such as -90d", Quote(s))
 	}
 	if back == nil {
 		t, err := ParseWallTime(s)

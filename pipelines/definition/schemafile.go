@@ -134,7 +134,7 @@ func (r *reader) readSchema(v value) {
 			v.doc.problems = append(v.doc.problems, p)
 		}
 	default:
-		v.Fail("check the path, which is relative to the definition's folder; `formetl schema infer` writes such a file, but leave this line out until it is there", "the schema file %s cannot be read: %v", Quote(file), errors.Unwrap(err))
+		v.Fail("check the path, which is relative to the definition's folder; if there is no such file yet, leave this line out and run `formetl schema infer "+ShellWord(v.doc.file)+" --form FORM -o FILE`, which writes one", "the schema file %s cannot be read: %v", Quote(file), errors.Unwrap(err))
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/extract/transport"
+	"github.com/formetl/formetl/schemas/plain"
 )
 
 func (r *reader) readSource(v value) {
@@ -70,7 +71,7 @@ func readRequests(v value, q *Requests) {
 		optional("concurrency", intoInteger(&q.Concurrency, 1, maxConcurrency)),
 		optional("per_minute", intoInteger(&q.PerMinute, 0, maxBudget)),
 		optional("per_day", intoInteger(&q.PerDay, 0, maxBudget)),
-		optional("timeout", intoParsed(&q.Timeout, spanWithin(time.Millisecond, maxTimeout), "")),
+		optional("timeout", intoParsed(&q.Timeout, spanWithin(time.Second, maxTimeout), "")),
 		optional("retries", intoInteger(&q.Retries, 0, maxRetries)),
 		optional("patience", intoParsed(&q.Patience, spanWithin(time.Second, maxPatience), "")),
 		optional("max_requests", intoInteger(&q.MaxRequests, 1, maxBudget)),
@@ -85,7 +86,7 @@ func spanWithin(least, most time.Duration) func(text string) (time.Duration, err
 	return func(text string) (time.Duration, error) {
 		d, err := ParseSpan(text)
 		if err == nil && (d < least || d > most) {
-			err = fmt.Errorf("%s is out of range; write a length of time from %v to %v", Quote(text), least, most)
+			err = fmt.Errorf("%s is out of range; write a length of time from %s to %s", Quote(text), plain.Lasting(least), plain.Lasting(most))
 		}
 		return d, err
 	}

@@ -42,7 +42,7 @@ func ParseWindow(s string) (extract.Period, error) {
 	if s == "auto" {
 		return extract.Period{}, nil
 	}
-	const remedy = "write auto, or a number with s, m, h, d or mo, such as 15m 6h 1d 7d 1mo"
+	const remedy = "write auto, or a number and s, m, h, d or mo (seconds to months), such as 6h, 7d or 1mo"
 	parts := windowShape.FindStringSubmatch(s)
 	n := 0
 	if parts != nil {
@@ -59,7 +59,7 @@ func ParseWindow(s string) (extract.Period, error) {
 // ParseSpan reads a length of time: "3d", "12h", "1h30m", "1d12h", "30s". A
 // day is 24 hours of wall-clock time.
 func ParseSpan(s string) (time.Duration, error) {
-	const remedy = "write a number with d, h, m or s, such as 3d 12h 30s"
+	const remedy = "write a number and d, h, m or s (days to seconds), such as 3d, 12h or 30s"
 	if s == "" || s != "0" && !spanShape.MatchString(s) {
 		return 0, fmt.Errorf("%s is not a length of time; %s", Quote(s), remedy)
 	}

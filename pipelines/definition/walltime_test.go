@@ -80,7 +80,7 @@ func TestParseSpan(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"", "3", "3 d", "-3d", "1.5d", "h", "3d3d", "1s1m", "1w", "9999999h9999999h", "999999d", "3D", "+3d"} {
-		if got, err := ParseSpan(text); err == nil || !strings.Contains(err.Error(), "such as 3d 12h 30s") {
+		if got, err := ParseSpan(text); err == nil || !strings.Contains(err.Error(), "such as 3d, 12h or 30s") {
 			t.Errorf("%q: got %v, %v", text, got, err)
 		}
 	}

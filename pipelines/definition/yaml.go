@@ -68,7 +68,7 @@ func parseDocument(file string, data []byte) (*document, value, error) {
 	}
 	switch {
 	case err == nil:
-		d.report(second.Content[0], "", "the file holds more than one YAML document", "put each into its own file")
+		d.report(second.Content[0], "", "the file holds more than one YAML document (a line --- begins another)", "put each into its own file")
 	case !errors.Is(err, io.EOF):
 		d.problems = append(d.problems, syntaxProblem(err))
 	}

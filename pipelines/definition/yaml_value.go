@@ -199,7 +199,7 @@ func (v value) Kind() string {
 	case v.IsEmpty():
 		return "an empty value"
 	case v.node.Style&yaml.TaggedStyle != 0:
-		return "a tagged value (tags are not used here)"
+		return "a value with a YAML tag, such as !!str"
 	case v.node.Kind == yaml.MappingNode:
 		return "a group of keys"
 	case v.node.Kind == yaml.SequenceNode:
