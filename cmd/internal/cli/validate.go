@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -114,5 +115,5 @@ func contents(def *definition.Definition) string {
 	if len(globs) > 0 {
 		parts = append(parts, plain.Plural(len(globs), "pattern")+" of forms")
 	}
-	return strings.Join(append(parts, plain.Plural(len(def.Outputs), "output")), ", ")
+	return strings.Join(append(parts, plain.Plural(len(slices.DeleteFunc(slices.Clone(def.Outputs), definition.Output.Exploded)), "output")), ", ")
 }
