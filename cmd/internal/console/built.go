@@ -73,7 +73,7 @@ func BuiltIn(log *slog.Logger) output.BuiltIn {
 		case scheme == s3.Scheme:
 			return s3.New(ctx, root, s3Options(o.S3, log))
 		}
-		return nil, definition.Unsupported("the destination "+scheme+"://", "write to a local path or to s3://")
+		return nil, &definition.Fault{Code: 78, Text: "no files lie at " + scheme + "://", Cure: "give a local path, or one on s3://; for a table, give the definition that writes it, such as feedback.yaml"}
 	}}
 }
 
