@@ -36,7 +36,7 @@ func runForm(ctx context.Context, def *definition.Definition, o Options, client 
 			f = f.again(ctx, "results are dated in the future; the run begins again, and reads up to the newest result", err)
 			f.beyond = late.Beyond
 		case noFeed != nil && f.noFeed == nil:
-			f = f.again(ctx, "the service does not list all changes; the run begins again without them", err)
+			f = f.again(ctx, "the service does not list all changes; the run begins again without its list", err)
 			f.noFeed = noFeed
 		case f.reader.Countless == "" && why != "":
 			f.reader.Countless = why
@@ -67,7 +67,7 @@ func (f *formRun) again(ctx context.Context, what string, why error) *formRun {
 // promises what these hold (service-v2.md, section 9).
 const (
 	tellsNoCounts    = "the service gives no counts"
-	tellsWrongCounts = "the service gives no reliable counts: its headers never agreed with the results"
+	tellsWrongCounts = "the service gives no reliable counts: those in its headers never agreed with the results that it sent"
 )
 
 // countless returns why a failed run may begin again without counts: the service has told no
@@ -291,7 +291,7 @@ type decision struct {
 func (f *formRun) decide(ctx context.Context, asked reading.Interval, inherited *checkpoint.Inherited) (*decision, error) {
 	d := &decision{Interval: asked.Decide(f.reader.Def, f.o.Flags(f.reader.Def), f.outputs.Manifests(), inherited.Oldest()), inherited: inherited}
 	if f.o.Full && d.Read.From.Before(d.Given.From) {
-		f.reader.Log.LogAttrs(ctx, slog.LevelInfo, "--full also reads the dataset's parts before `from` again", slog.String("range", d.Read.String()))
+		f.reader.Log.LogAttrs(ctx, slog.LevelInfo, "--full replaces the whole dataset, so it also reads the parts before `from` again", slog.String("range", d.Read.String()))
 	}
 	tellTakenOver(inherited, d.Interval, f.o.Resume)
 	return d, f.follow(ctx, d)

@@ -47,8 +47,8 @@ func TestServiceTellsNoCounts(t *testing.T) {
 		{"", load.MethodPagination, ""},
 		{"missing", load.MethodRead, "the service gives no counts"},
 		{"zero", load.MethodRead, "the service gives no counts"},
-		{"more", load.MethodRead, "the service gives no reliable counts: its headers never agreed with the results"},
-		{"less", load.MethodRead, "the service gives no reliable counts: its headers never agreed with the results"},
+		{"more", load.MethodRead, "the service gives no reliable counts: those in its headers never agreed with the results that it sent"},
+		{"less", load.MethodRead, "the service gives no reliable counts: those in its headers never agreed with the results that it sent"},
 	} {
 		for name, edit := range map[string]func(*definition.Extract){
 			"everything": func(*definition.Extract) {},

@@ -46,7 +46,7 @@ func (l ledger) read(ctx context.Context) (r record, version string, err error) 
 	}
 	if json.Unmarshal(data, &r) != nil {
 		if r = (record{}); l.state.Log != nil {
-			l.state.Log.LogAttrs(ctx, slog.LevelWarn, "the record of sent requests is damaged; those of the last 24 hours are not known any more", slog.String("path", l.state.PathOf(l.name)))
+			l.state.Log.LogAttrs(ctx, slog.LevelWarn, "the record of sent requests is damaged, so the budget counts none of the last 24 hours", slog.String("path", l.state.PathOf(l.name)))
 		}
 	}
 	return r, version, nil

@@ -210,7 +210,7 @@ func (p *FormPlan) countUndated(ctx context.Context, form reading.Form, i readin
 	}
 	p.addUndated(form, total, undated)
 	if day := int64(form.Def.Source.Requests.PerDay); day > 0 && p.Undated.Requests > day {
-		p.Warnings = append(p.Warnings, fmt.Sprintf("per_day: %d is too small: to read the results without a date takes about %s, and no run continues that pass of another", day, plain.Plural(p.Undated.Requests, "request")))
+		p.Warnings = append(p.Warnings, fmt.Sprintf("per_day: %d is too small: the results without a date take about %s, and one run has to read them all; raise source.requests.per_day, or set extract.from, which leaves them out", day, plain.Plural(p.Undated.Requests, "request")))
 	}
 	return nil
 }

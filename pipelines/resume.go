@@ -50,7 +50,7 @@ func (f *formRun) inherit(ctx context.Context) (*checkpoint.Inherited, error) {
 			if f.reader.Def.File == "" || f.o.Resume.Within < 0 { // nobody expects the command to resume
 				level = slog.LevelInfo
 			}
-			f.reader.Log.LogAttrs(ctx, level, "the checkpoint of an earlier run is not used",
+			f.reader.Log.LogAttrs(ctx, level, "what an earlier run had read (its checkpoint) is not used",
 				slog.String("earlier_run", cmp.Or(found.RunID, "unknown")), slog.String("reason", err.Error()))
 		}
 		return nil, c.Clear(ctx)

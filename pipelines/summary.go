@@ -37,7 +37,7 @@ func (f *formRun) summarise(snapshot *reconcile.Snapshot) {
 		f.drift("new columns that the schema does not list were added: " + strings.Join(names, ", "))
 	}
 	for _, column := range slices.Sorted(maps.Keys(s.Joined)) {
-		f.drift(fmt.Sprintf("column %s is a string, and %s had several values: they were joined by |", column, plain.Plural(s.Joined[column], "result")))
+		f.drift(fmt.Sprintf("column %s is a string, but %s had several values, which were joined by |; to keep them apart, write type: list<string> in the schema", column, plain.Plural(s.Joined[column], "result")))
 	}
 	if columns := slices.Sorted(maps.Keys(s.Shifted)); len(columns) > 0 && f.job.Def.Outputs[0].Select == nil {
 		f.drift(fmt.Sprintf("some times in %s lay in an hour that %s skips when clocks change, and were moved forward", strings.Join(columns, ", "), f.reader.Def.Source.Zone))
@@ -70,7 +70,7 @@ func unreadNotes(s transform.Stats) (notes []string) {
 			}
 		}
 		if n > 0 { // with 0 the results with such values were rejected
-			notes = append(notes, fmt.Sprintf("column %s: %s became null, because they are not of the form YYYY-MM-DD HH:MM:SS, such as %q; to keep them, give the column a `format:` in a schema file, which `formetl schema infer` writes", column, plain.Plural(n, "value"), s.FirstNulled[column]))
+			notes = append(notes, fmt.Sprintf("column %s: %s, such as %q, became null, because they are not of the form YYYY-MM-DD HH:MM:SS; to keep them, give the column a `format:` in a schema file, which `formetl schema infer` writes", column, plain.Plural(n, "value"), s.FirstNulled[column]))
 		}
 	}
 	return notes

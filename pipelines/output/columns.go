@@ -77,8 +77,8 @@ func (p *place) choices(c schemas.Column, seen transform.Seen, was *load.Column)
 	if seen.Many || len(all) > transform.MostChoices {
 		return nil, &definition.Fault{
 			Code: 65, Text: fmt.Sprintf(
-				"column %s (list_as: columns) has more than %d different values, or very long ones, which is too much for a column each", c.Name, transform.MostChoices),
-			Cure: "in the schema, write list_as: joined or list_as: json, or explode: true; if people type values of their own, list choices: and write other: column",
+				"column %s has list_as: columns, which makes a column for each value, but it has more than %d different values, or very long ones", c.Name, transform.MostChoices),
+			Cure: "in the schema, write list_as: joined (all values in one column) or explode: true (a table of its own); if people typed some values themselves, list the form's choices in choices: and write other: column",
 		}
 	}
 	return all, nil

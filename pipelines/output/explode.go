@@ -85,7 +85,7 @@ func (p *place) tellOrphans(ctx context.Context) {
 			continue
 		}
 		child := definition.ChildPath(p.Path, was.Name)
-		what := "the list " + was.Name + " is no longer exploded; " + child + " still has its old values: remove that output if they must not be kept"
+		what := "the list " + was.Name + " has no explode: true any more; " + child + " still has its old values: remove that output if they must not be kept"
 		p.job.Drift(what)
 		p.job.Log.LogAttrs(ctx, slog.LevelWarn, what, slog.String("path", child))
 	}

@@ -28,7 +28,7 @@ func (o *file) tellForeign(ctx context.Context) error {
 		return err
 	}
 	if slices.ContainsFunc(objects, func(there load.Object) bool { return there.Name == o.Scope }) {
-		o.job.Log.LogAttrs(ctx, slog.LevelWarn, "this run replaces a file that has no manifest of formetl beside it", slog.String("path", o.Path))
+		o.job.Log.LogAttrs(ctx, slog.LevelWarn, "this run replaces a file that formetl may not have written, because there is no manifest of formetl beside it", slog.String("path", o.Path))
 	}
 	return nil
 }

@@ -82,7 +82,7 @@ func (p *place) earlierColumns() ([]schemas.Column, error) {
 		return nil, nil
 	}
 	if schema == nil && m.Names != naming {
-		return nil, p.changed("the naming of columns of the dataset", cmp.Or(m.Names, "declared"), naming, "")
+		return nil, p.changed("the source of columns' names (names:)", cmp.Or(m.Names, "a schema"), naming, "")
 	}
 	if p.out.Exploded() {
 		m = elements(m)
@@ -136,7 +136,7 @@ func (p *place) checkColumns(kept, columns []schemas.Column) error {
 		other, taken := byName[strings.ToLower(k.Name)]
 		switch what := "column " + k.Name; {
 		case same && is.Name != k.Name:
-			return p.changed("the column from "+k.From.String(), k.Name, is.Name, partsBreak)
+			return p.changed("the name of the column from "+k.From.String(), k.Name, is.Name, partsBreak)
 		case same && !is.Type.Equal(k.Type):
 			return p.changed(what, k.Type.String(), is.Type.String(), partsBreak)
 		case taken && other.From != k.From:

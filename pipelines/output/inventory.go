@@ -17,9 +17,9 @@ func Unlisted(def *definition.Definition, path string, i load.Inventory) error {
 	}
 	return &definition.Fault{
 		Code: 73,
-		Text: fmt.Sprintf("%s contains %s that no manifest lists, so nothing is written there: %s",
+		Text: fmt.Sprintf("%s contains %s that no manifest lists, and a run does not write beside such files: %s",
 			path, plain.Plural(len(i.Unlisted), "part"), plain.Few(load.NamesOf(i.Unlisted), mostNames)),
-		Cure: fmt.Sprintf("look at these parts; then replace the whole dataset with `%s`, or only remove them with `%s`", def.Command("run", "--full"), def.Command("clean", "--unlisted")),
+		Cure: fmt.Sprintf("look whether you need these files; then remove them with `%s`, or replace the whole dataset with `%s`", def.Command("clean", "--unlisted"), def.Command("run", "--full")),
 	}
 }
 

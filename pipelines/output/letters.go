@@ -117,7 +117,7 @@ func (l *Letters) parse(data []byte) error {
 			w, err = parseWindow(r.Window)
 		}
 		if err != nil || r.ResultID < 0 { // the text of the line may be personal data
-			return &definition.Fault{Code: 65, Text: fmt.Sprintf("line %d is not a dead letter that formetl wrote; restore the file, or move it away", number)}
+			return &definition.Fault{Code: 65, Text: fmt.Sprintf("line %d is not a dead letter of formetl; put back the unchanged file, or move it away", number)}
 		}
 		l.Results[r.ResultID] = true
 		switch n := len(l.Windows); {

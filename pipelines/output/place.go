@@ -160,9 +160,9 @@ func (p *place) lookBack(ctx context.Context) (err error) {
 		return err
 	}
 	if p.recovered.RunID != "" {
-		what := "the commit of an earlier run was finished"
+		what := "an earlier run was stopped while it put its results in place; this run has finished that"
 		if !p.recovered.Finished {
-			what = "the commit of an earlier run could not be finished and was undone; its results are read again"
+			what = "an earlier run was stopped while it put its results in place; that was undone, and its results are read again"
 		}
 		p.job.Log.LogAttrs(ctx, slog.LevelWarn, what, slog.String("path", p.Path), slog.String("earlier_run", p.recovered.RunID))
 	}
@@ -292,7 +292,7 @@ func ManifestAt(ctx context.Context, s load.Store, name string, out definition.O
 		return nil, version, err
 	}
 	if err := checkManifest(m, out); err != nil {
-		return nil, version, &load.ManifestError{Name: name, Problem: "it cannot be continued", Err: err}
+		return nil, version, &load.ManifestError{Name: name, Problem: "a run cannot go on from it", Err: err}
 	}
 	return m, version, nil
 }

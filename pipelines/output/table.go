@@ -34,7 +34,7 @@ func (o *table) look(ctx context.Context) (err error) {
 		return err
 	}
 	if err := checkManifest(o.manifest, o.out); err != nil {
-		return &load.ManifestError{Name: o.Path, Problem: "it cannot be continued", Err: err}
+		return &load.ManifestError{Name: o.Path, Problem: "a run cannot go on from it", Err: err}
 	}
 	return nil
 }

@@ -134,7 +134,7 @@ func (i Interval) Widened() string {
 	if i.Continues || i.Read == i.Asked {
 		return ""
 	}
-	return "the range is wider than the given one, because a run replaces whole parts of the outputs; a finer `partition` of each output narrows it"
+	return "the run reads more than the range that was given, because it replaces whole parts of the outputs"
 }
 
 // Unbounded tells whether the run asks for all results at once, without bounds of dates.

@@ -298,7 +298,7 @@ func (p *pieces) page(page *page.Page) error {
 	if view := p.r.Def.Extract.View; view != "" && p.r.CoarseBounds() && p.w.Planned.Window != (extract.Window{}) && p.r.Pages.HidesDates() {
 		return &definition.Fault{
 			Code: 78, Text: fmt.Sprintf("view %s does not show when results were finished (date_finish), and with API v2 formetl needs that to divide them by date", view),
-			Cure: "add the column to the view, or leave out the view; a file of all results, without from and to, needs no dates",
+			Cure: "add the column date_finish to the view; or leave out the view; or write all results to single files, without from and to, which needs no dates",
 		}
 	}
 	page.DropEarly()

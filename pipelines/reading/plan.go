@@ -99,12 +99,12 @@ func CostlyText(plan *extract.Plan) string {
 	}
 	remedy := "set window: auto, or read a shorter range"
 	if plan.Range.Period.Auto() {
-		remedy = "read a shorter range, or choose a larger partition"
+		remedy = "read a shorter range, or choose a larger partition, such as month instead of day"
 	}
 	if plan.Total == extract.Unknown {
-		return fmt.Sprintf("the plan needs at least %d requests, one for each window of %s, and nothing was counted; %s", cost, plan.Range.Period, remedy)
+		return fmt.Sprintf("the plan needs at least %d requests, one for each window of %s, however few results there are; %s", cost, plan.Range.Period, remedy)
 	}
-	return fmt.Sprintf("the plan needs about %d requests for %d results, where %d would be enough (%d windows, window: %s); %s",
+	return fmt.Sprintf("the plan needs about %d requests for %d results, though %d would be enough, because its %d windows (window: %s) hold few results each; %s",
 		cost, plan.Total, fair, len(plan.Windows), plan.Range.Period, remedy)
 }
 

@@ -237,7 +237,7 @@ func (e *RejectsError) Error() string {
 
 // Hint says that only a change of the schema helps.
 func (e *RejectsError) Hint() string {
-	return "change the types of these columns in the schema, or raise max_rejects there"
+	return "in the schema, change the types of these columns, or write on_error: set_null to leave such values out, or raise max_rejects"
 }
 
 // ExitCode returns 65, an error of the data: another run would meet the same values.

@@ -114,7 +114,7 @@ func ChangesInDoubt(manifests []*load.Manifest, f reading.Form, e *extract.FeedE
 func ResumeChanges(manifests []*load.Manifest, state *load.Changes) *Changes {
 	s := NoChanges(manifests, "")
 	if state == nil {
-		s.Reason = "the run that this one resumes could not ask the service for changes"
+		s.Reason = "this run goes on from an earlier one, which could not ask the service for changes"
 		return s
 	}
 	s.Usable = true
@@ -264,7 +264,7 @@ func (s *Changes) proveOrder(ctx context.Context, f reading.Form, feed *extract.
 		return err
 	}
 	if s.state.Witness = witness; witness == "" {
-		return &extract.FeedError{Problem: "nothing proves that the service sorts by time of change, because its answers come in the order of ids or dates"}
+		return &extract.FeedError{Problem: "the answers do not show whether the service sorts by time of change, because their ids or dates have the same order"}
 	}
 	f.Log.LogAttrs(ctx, slog.LevelDebug, "the service sorts", slog.String("column", witness))
 	return nil

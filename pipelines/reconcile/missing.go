@@ -166,7 +166,7 @@ func (c *Reconciler) checkChanges(ctx context.Context) (again bool, err error) {
 	}
 	if failed, ok := errors.AsType[*extract.FeedError](err); ok {
 		asked.Usable, c.weak = false, true
-		c.Reader.Log.LogAttrs(ctx, slog.LevelWarn, "it is not known what changed during the run", slog.String("reason", failed.Problem))
+		c.Reader.Log.LogAttrs(ctx, slog.LevelWarn, "the service does not tell what changed during the run", slog.String("reason", failed.Problem))
 		return true, nil
 	}
 	return again, err

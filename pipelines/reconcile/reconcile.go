@@ -258,7 +258,7 @@ func (e *VerifyError) ExitCode() int { return 65 }
 
 // Hint says what to show to those who run the service, because only they can mend its counts.
 func (e *VerifyError) Hint() string {
-	return "try again later, or go on without this check (export --no-verify; verify: false in a definition); " + extract.ShowDoctor
+	return "try again later; to go on without this check, give --no-verify (export), or write verify: false in the definition (run); " + extract.ShowDoctor
 }
 
 // leastRereads is how many requests a run may always spend on reading again.
@@ -282,7 +282,7 @@ func (c *Reconciler) again() error {
 		Code: 75,
 		Text: fmt.Sprintf("the form changes faster than formetl can read it: %d requests were spent on reading changed windows again, most of them on the window %s, which was read %d times; nothing was written",
 			spent, w.Name(), w.Tries),
-		Cure: "run the same command again at a quieter time; or end the range earlier by `to` or a longer `settle`, or make `window` smaller",
+		Cure: "run the same command again at a quieter time; or leave out the newest results, by an earlier `to` or a longer `settle`; or make `window` smaller",
 	}
 }
 

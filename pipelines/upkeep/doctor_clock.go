@@ -66,7 +66,7 @@ func judgeZone(zone *time.Location, form string, dates []time.Time, ours, theirs
 		err := reconcile.ZoneIsWrong(form, zone, newest, by)
 		return failed("zone", form, err, err.Cure)
 	case reconcile.Ahead(zone, newest, early) > 0:
-		c.Detail = "this machine's clock and the service's differ, and the newest change is in the future by one of them"
+		c.Detail = "this machine's clock and the service's differ: by one of them the newest change is in the future, by the other not"
 	case age > reading.WidestZone:
 		c.Detail = fmt.Sprintf("the newest change is %s old, and only a recent change can show whether the zone is right", plain.Lasting(age))
 	default:

@@ -168,10 +168,10 @@ func (p *inquiry) honours(ctx context.Context, newest reply, unsorted string) {
 			all = extract.IDRange{} // dates are asked for without bounds of ids
 		}
 		if len(in.ids) > 0 && in.ids[0] < middle.IDs.Min {
-			below.wrong = "results below it came"
+			below.wrong = "results with lower ids came"
 		}
 		if len(in.ids) > 0 && in.ids[len(in.ids)-1] > middle.IDs.Max {
-			above.wrong = "results above it came"
+			above.wrong = "results with higher ids came"
 		}
 		// Bounds of ids are inclusive, so the results with the bounds as their ids must come.
 		both := slices.Contains(in.ids, middle.IDs.Min) && slices.Contains(in.ids, middle.IDs.Max)
@@ -213,9 +213,9 @@ func (p *inquiry) honours(ctx context.Context, newest reply, unsorted string) {
 		}
 		for _, r := range both {
 			if dateOf(r).Before(after.Window.From) {
-				early.wrong = "a result before it came, even when asked again"
+				early.wrong = "a result with an earlier date came, even when asked again"
 			} else {
-				late.wrong = "a result after it came, even when asked again"
+				late.wrong = "a result with a later date came, even when asked again"
 			}
 		}
 		early.shown = len(one.rows) > 0 && len(second.rows) > 0
@@ -226,19 +226,19 @@ func (p *inquiry) honours(ctx context.Context, newest reply, unsorted string) {
 
 	ascend := verdict{shown: p.pages > 0}
 	if p.unordered > 1 || p.unordered == p.pages && p.pages > 0 {
-		ascend.wrong = "the ids of a page do not strictly ascend"
+		ascend.wrong = "the ids of some pages do not ascend"
 	}
 	const few, fewDates, agree, apart = "the form has too few results", "too few results have dates that differ", "they agree with the results", "two separate spans of time share no result"
-	const uncounted = "there are no results, or more than one page, or they change meanwhile"
+	const uncounted = "the form has no results, or more than one page of them, or they changed meanwhile"
 	late.shown = early.shown
 	p.tell("ascending ids", true, ascend, "the ids of each page ascend", few)
-	p.tell(minID, true, below, "no result below it came", few)
-	p.tell(maxID, true, above, "no result above it came", few)
+	p.tell(minID, true, below, "no result with a lower id came", few)
+	p.tell(maxID, true, above, "no result with a higher id came", few)
 	p.tell(minDate, true, early, apart, fewDates)
 	p.tell(maxDate, true, late, apart, fewDates)
 	p.tell("counts between ids", needed, counts, agree, uncounted)
 	p.tell("counts between dates", needed, dated, agree, cmp.Or(map[bool]string{false: fewDates}[early.shown], uncounted))
-	p.tell("sort by "+extract.UpdateMeta, false, sorted(newest.rows, unsorted), "the newest changes came first", "too few results have it, or their ids are in the same order")
+	p.tell("sort by "+extract.UpdateMeta, false, sorted(newest.rows, unsorted), "the newest changes came first", "too few results have this date, or their ids are in the same order")
 	p.table.Requests = p.sent() - p.sentBefore
 	p.Honours = &p.table
 	p.add(p.check())
@@ -286,8 +286,8 @@ func (p *inquiry) check() Check {
 		err := &definition.Fault{Code: 65, Text: fmt.Sprintf("the service breaks its specification for form %s: it does not honour %s", p.table.Form, strings.Join(broken, ", "))}
 		c = failed(c.Name, c.Of, err, "send the table below to those who run the service; it contains no results")
 	case len(others) > 0:
-		c.State, c.Detail = Warning, "the service does not honour "+strings.Join(others, ", ")+"; runs work without that"
-		c.Cure = "if runs prove less than you need, send the table below to those who run the service"
+		c.State, c.Detail = Warning, "the service does not honour "+strings.Join(others, ", ")+"; runs work without that, but may prove less"
+		c.Cure = "if runs must prove that no result is missing, send the table below to those who run the service"
 	case yes == 0:
 		c.State = NotChecked
 	}

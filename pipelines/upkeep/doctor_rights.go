@@ -186,7 +186,7 @@ func (p *prober) test(ctx context.Context, at output.Location) {
 // conditional writes of the probe object, which was written before.
 func (p *prober) object(ctx context.Context) {
 	if found, err := p.dest.List(ctx, p.name); err == nil && !slices.Contains(load.NamesOf(found), p.name) {
-		p.tell(lists, &load.Error{Kind: load.ErrFailed, Op: "list", Path: p.name, Hint: "use a store whose listings are consistent", Err: errors.New("what was written is not listed")}, "")
+		p.tell(lists, &load.Error{Kind: load.ErrFailed, Op: "list", Path: p.name, Hint: "use another store, which lists at once what was written; ask the people who run it", Err: errors.New("what was written is not listed")}, "")
 	}
 	data, version, err := p.dest.Get(ctx, p.name)
 	if err != nil {
@@ -197,7 +197,7 @@ func (p *prober) object(ctx context.Context) {
 	if !bytes.Equal(data, content(1)) {
 		err = &load.Error{Kind: load.ErrFailed, Op: "read", Path: p.name, Hint: "check the proxies and gateways between this machine and the store", Err: errors.New("the bytes that were read are not those that were written")}
 	}
-	p.tell(reads, err, "it was read back")
+	p.tell(reads, err, "the small object was read back")
 	refused := func(err error) error { // nil if the write was refused because of its condition
 		switch {
 		case err == nil:
@@ -210,12 +210,12 @@ func (p *prober) object(ctx context.Context) {
 	created := refused(p.dest.Put(ctx, p.name, content(2), load.NoVersion))
 	replaced := p.dest.Put(ctx, p.name, content(3), version)
 	stale := refused(p.dest.Put(ctx, p.name, content(4), version))
-	p.tell(conditional, cmp.Or(replaced, created, stale), "a second creation and a write over a newer version were refused")
+	p.tell(conditional, cmp.Or(replaced, created, stale), "writes over what another run could have written were refused, as they must be")
 }
 
 var errUnguarded = &load.Error{
-	Kind: load.ErrUnusable, Op: "use", Path: "the place", Hint: "use another store, or a version of this one that honours If-Match and If-None-Match; ask the people who run it",
-	Err: errors.New("it ignores conditions of writes (If-Match, If-None-Match), so two runs could overwrite each other"),
+	Kind: load.ErrUnusable, Op: "use", Path: "the place", Hint: "use another store, or a version of this one that supports conditional writes (If-Match, If-None-Match); ask the people who run it",
+	Err: errors.New("it overwrote an object although the write forbade that (If-Match, If-None-Match), so two runs could overwrite each other"),
 }
 
 // stage tests the upload of a data object up to the step before the object becomes visible, and
@@ -249,7 +249,7 @@ func (p *prober) remove(ctx context.Context) {
 			err = &load.Error{Kind: load.ErrFailed, Op: "remove", Path: p.name, Hint: "turn off object lock or retention on the bucket, or use another bucket, because runs have to remove objects; remove the probe by hand once that is possible", Err: errors.New("the store said that it was removed, but it is still there")}
 		}
 	}
-	p.tell(removes, err, "it was removed again")
+	p.tell(removes, err, "the small object was removed again")
 }
 
 // cureOf divides an error of a destination into what failed and what to do about it, and tells

@@ -130,7 +130,7 @@ func (e *examination) leftoversAt(at *OutputState) Check {
 		return found(Warning, "`"+e.def.Command("verify")+"` says which command writes damaged and missing parts again",
 			"%s damaged or missing: %s", plain.Plural(len(at.Inventory.Damaged), "part"), at.Inventory.Damaged[0])
 	case len(at.Leftovers) > 0:
-		return found(Warning, "remove them with "+clean, "earlier runs left files or uploads that no run needs: %d", len(at.Leftovers))
+		return found(Warning, "remove them with "+clean, "earlier runs left %s that no run needs", plain.Plural(len(at.Leftovers), "file"))
 	case at.Manifest != nil:
 		return found(OK, "", "run %s wrote %s there, and no run is under way", at.Manifest.RunID, plain.Plural(at.Manifest.Rows, "row"))
 	}

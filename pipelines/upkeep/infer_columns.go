@@ -95,6 +95,6 @@ func InferColumns(ctx context.Context, def *definition.Definition, o pipelines.O
 func NoColumns(file, form string) error {
 	return &definition.Fault{
 		Code: 66, Text: fmt.Sprintf("%s has no schema, and no run has stored columns of form %s, so there is nothing to compare with", file, form),
-		Cure: fmt.Sprintf("run the definition, or give it a schema: `formetl schema infer %s --form %s -o %[2]s.schema.yaml` writes one", definition.ShellWord(file), definition.ShellWord(form)),
+		Cure: fmt.Sprintf("`formetl run %s` stores them; or give the definition a schema: `formetl schema infer %[1]s --form %s -o %[2]s.schema.yaml` writes one", definition.ShellWord(file), definition.ShellWord(form)),
 	}
 }

@@ -75,7 +75,7 @@ func (v *verifier) output(ctx context.Context, out definition.Output, at output.
 	if !out.Lasting() {
 		return &Verified{
 			Path: at.Path, Form: v.form, Pipeline: v.def.Name, Problems: []Problem{}, Sound: true,
-			Notes: []string{"each run writes to its own path here: verify the path of one run"},
+			Notes: []string{"each run writes to a path of its own here, so none was checked: check that of one run with `formetl verify PATH`"},
 		}, nil
 	}
 	if out.Database != nil {
@@ -252,7 +252,7 @@ func VerifyPath(ctx context.Context, path string, o pipelines.Options, given []s
 	if found.nothing {
 		return report, &definition.Fault{
 			Code: 64, Text: "there is no manifest at " + path,
-			Cure: "give a definition, the folder of a dataset with a slash at its end, or a file with a manifest (formetl export writes one with --manifest)",
+			Cure: "give a definition (a .yaml file), the folder of a dataset with a slash at its end, or a file with a manifest (formetl export writes one with --manifest)",
 		}
 	}
 	found.finish(&definition.Definition{Given: given}) // has no File: commands say DEFINITION

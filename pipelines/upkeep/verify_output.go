@@ -43,7 +43,7 @@ func check(ctx context.Context, dest load.Destination, path, file string) (*Veri
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	if _, now, err := dest.Get(ctx, name); err != nil || now != version {
-		return nil, fmt.Errorf("%s: a run committed during this check; run it again: %w", path, cmp.Or(err, load.ErrConflict))
+		return nil, fmt.Errorf("%s: a run wrote there during this check; run the same command again: %w", path, cmp.Or(err, load.ErrConflict))
 	}
 	return o, nil
 }
@@ -63,7 +63,7 @@ func (o *Verified) lacksManifest(ctx context.Context, dest load.Destination, nam
 		there, err = load.TakeInventory(ctx, dest, nil)
 	}
 	if o.nothing = len(there.Unlisted) == 0; o.nothing {
-		o.about(byAnyRun, "%s does not exist: no run has committed here", name)
+		o.about(byAnyRun, "no run has written here yet: there is no %s", name)
 	} else {
 		o.about(byFullRun, "%s is missing, although there are parts: it was removed", name)
 	}
@@ -90,7 +90,7 @@ func (o *Verified) checkParts(ctx context.Context, dest load.Destination) error 
 	for i, p := range o.Manifest.Parts {
 		own := sets[i].Intersect(twice)
 		if both := seen.Intersect(own); !both.IsEmpty() {
-			o.add("twice", p, "results that are also in other parts: %d, the first is %d", both.Len(), both.Min())
+			o.add("twice", p, "%d of its results are also in other parts, such as result %d", both.Len(), both.Min())
 		}
 		seen = seen.Union(own)
 	}
@@ -152,18 +152,18 @@ func (o *Verified) committed(ctx context.Context, dest load.Destination, file st
 		return err
 	}
 	if run != "" {
-		o.about(byAnyRun, "run %s is committing here, or was stopped during its commit; the next run finishes it", run)
+		o.about(byAnyRun, "run %s is putting its results in place, or was stopped meanwhile; the next run finishes that", run)
 		return nil
 	}
 	if o.single {
 		return nil
 	}
 	for _, extra := range there.Unlisted {
-		o.Problems, o.unlisted = append(o.Problems, Problem{Kind: "unlisted", Part: extra.Name, Text: "no manifest lists it, but readers may take it for a part"}), true
+		o.Problems, o.unlisted = append(o.Problems, Problem{Kind: "unlisted", Part: extra.Name, Text: "no manifest lists it, but programs that read the dataset may take it for a part"}), true
 	}
 	mark, _, err := dest.Get(ctx, load.SuccessName)
 	if errors.Is(err, load.ErrNotExist) {
-		o.about(byAnyRun, "%s is missing, so readers think that the dataset is not complete", load.SuccessName)
+		o.about(byAnyRun, "%s is missing, so programs that wait for it take the dataset for incomplete", load.SuccessName)
 		return nil
 	}
 	if marked, _, _ := bytes.Cut(mark, []byte("\n")); err == nil && string(marked) != o.RunID {

@@ -133,7 +133,7 @@ func Damaged(outputs []*Verified) error {
 	problems, what, cure := 0, "the service has other results than at the last run", "do what the problems say"
 	for _, v := range outputs {
 		if problems += len(v.Problems); len(v.Commands) > 0 {
-			cure = "run the commands that are under the problems"
+			cure = "run the commands that stand after \"to fix it\""
 		}
 		if slices.ContainsFunc(v.Problems, func(p Problem) bool { return p.Kind != "count" }) {
 			what = "the outputs differ from their manifests"

@@ -288,8 +288,8 @@ func (f *Folder) Fetch(ctx context.Context, s *reconcile.Snapshot, deleted idset
 	f.unfetched = f.failing.Set()
 	if rest := f.report.Rest(); rest != "" && f.job.Def.Extract.Proof {
 		return &definition.Fault{
-			Code: 65, Text: fmt.Sprintf("some uploaded files were not stored: %s, such as %s; nothing was committed, because --strict or verify: required asks for all files", rest, f.example),
-			Cure: "to try again, run with --full (export: --fresh); to go on without these files, leave out --strict and `verify: required`",
+			Code: 65, Text: fmt.Sprintf("some uploaded files were not stored: %s, such as %s; no output was written, because --strict or verify: required asks for all files", rest, f.example),
+			Cure: "to try again, add --full to the command (export: --fresh); to go on without these files, leave out --strict and `verify: required`",
 		}
 	}
 	return nil

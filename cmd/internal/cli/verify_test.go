@@ -110,7 +110,7 @@ func (w *verifyWorld) fixed(kinds ...string) {
 	for _, p := range told.Outputs[0].Problems {
 		got = append(got, p.Kind)
 	}
-	if code != console.ExitData || told.Sound || told.Outputs[0].Sound || !slices.Equal(got, kinds) || !strings.Contains(stderr, "hint: run the commands that are under the problems; then") {
+	if code != console.ExitData || told.Sound || told.Outputs[0].Sound || !slices.Equal(got, kinds) || !strings.Contains(stderr, "hint: run the commands that stand after \"to fix it\"; then") {
 		w.Fatalf("it ends with %d and finds %q, not %q: %s%s", code, got, kinds, stdout, stderr)
 	}
 	for _, command := range told.Outputs[0].Commands {

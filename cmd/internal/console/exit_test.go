@@ -228,7 +228,7 @@ func TestHint(t *testing.T) {
 		{&definition.Error{File: "p.yaml"}, "run", "", "fix this, then check it with `formetl validate p.yaml`"},
 		{&definition.Error{}, "validate", "", ""},
 		{&definition.Fault{Code: ExitConfig, Cure: "restore it"}, "run", "", "restore it"},
-		{&reconcile.VerifyError{}, "run", "no result is kept", "try again later, or go on without this check (export --no-verify; verify: false in a definition); run `formetl doctor DEFINITION` (without a definition, first `formetl init`) and send the table that it prints to the people who run the service; it contains no answers"},
+		{&reconcile.VerifyError{}, "run", "no result is kept", "try again later; to go on without this check, give --no-verify (export), or write verify: false in the definition (run); run `formetl doctor DEFINITION` (without a definition, first `formetl init`) and send the table that it prints to the people who run the service; it contains no answers"},
 		{&transport.ServiceError{Code: transport.CodeInvalidValue, Status: 400, Asked: "view 77"}, "export", "", "the likely cause is what was asked for: view 77; check it"},
 		{&transport.RequestError{Err: service(transport.CodeInvalidValue, 400)}, "export", "", "check in a browser whether the service works; then run the same command again"},
 		{&transport.AnswerError{WebPages: 3}, "run", "", "set base_url (--base-url, FORMETL_BASE_URL) to the service's own address, such as https://fs1.example.com"},
