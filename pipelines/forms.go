@@ -92,7 +92,7 @@ func matching(ctx context.Context, client extract.Client, def *definition.Defini
 	_, patterns := NamedForms(def, o)
 	for _, entry := range slices.Concat(patterns, def.Exclude) {
 		if o.Logger != nil && !slices.ContainsFunc(listed, func(f extract.Form) bool { return definition.Matches(entry, f.Directory) }) {
-			o.Logger.LogAttrs(ctx, slog.LevelWarn, "an entry under forms or exclude matches no form of the account", slog.String("form", entry))
+			o.Logger.LogAttrs(ctx, slog.LevelWarn, "an entry under forms or exclude matches no form of the account; check its spelling", slog.String("form", entry))
 		}
 	}
 	return forms, nil

@@ -137,7 +137,7 @@ func (e *NotRunError) Error() string {
 	if e.Stopped {
 		return fmt.Sprintf("not started: %v", e.Err)
 	}
-	return fmt.Sprintf("not started, because another form failed with an error that concerns all forms: %v", e.Err)
+	return fmt.Sprintf("not started, because another form failed with an error that would end each form: %v", e.Err)
 }
 
 // Unwrap returns the other form's error, or the reason for the stop.
@@ -148,7 +148,7 @@ func (e *NotRunError) Unwrap() error { return e.Err }
 func noForms(def *definition.Definition, chosen []string) error {
 	s, cure := "no form of the account matches "+strings.Join(def.Forms, ", "), ""
 	if len(chosen) > 0 {
-		s += " and --form " + strings.Join(chosen, ", ")
+		s = "no form of the account matches both forms: (" + strings.Join(def.Forms, ", ") + ") and --form " + strings.Join(chosen, ", ")
 		cure = "give --form a form that the definition lists under forms:, or add this form there; "
 	}
 	return &definition.Fault{Code: 66, Text: s, Cure: cure + "`" + def.Command("forms") + "` lists the forms of the account"}

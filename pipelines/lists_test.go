@@ -114,7 +114,7 @@ func TestOtherAnswers(t *testing.T) {
 	}
 	many := w.coloured(schemas.Column{ListAs: schemas.ListColumns}, definition.Output{Path: "many.csv", Format: "csv"})
 	many.Source.API = definition.APIv1
-	if _, err := pipelines.Run(t.Context(), many, options()); !strings.Contains(extracttest.MustAs[*definition.Fault](t, err).Cure, "list choices: and write other: column") {
+	if _, err := pipelines.Run(t.Context(), many, options()); !strings.Contains(extracttest.MustAs[*definition.Fault](t, err).Cure, "in choices: and write other: column") {
 		t.Errorf("many choices: %v", err)
 	}
 }

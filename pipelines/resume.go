@@ -59,7 +59,7 @@ func (f *formRun) inherit(ctx context.Context) (*checkpoint.Inherited, error) {
 		return nil, err
 	}
 	for _, fault := range found.Faults {
-		f.reader.Log.LogAttrs(ctx, slog.LevelWarn, "a part of the checkpoint is damaged and is read again", slog.String("error", fault.Error()))
+		f.reader.Log.LogAttrs(ctx, slog.LevelWarn, "some of what an earlier run had read (its checkpoint) is damaged, and is read again", slog.String("error", fault.Error()))
 	}
 	found.Usable(f.o.Now(), f.o.Resume.Within, func(at time.Time) time.Time { return reading.Settled(f.reader.Def, at) })
 	f.counts.Inherit(found.Counts)

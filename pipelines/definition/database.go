@@ -157,7 +157,7 @@ func (r *reader) readDSN(v value, kind DatabaseKind, into *Database) (address st
 		case err != nil && r.secrets == nil && r.o.Command == nil: // validate warns of it
 			unknown = true
 		case err != nil:
-			v.Fail(ref.remedy(err, "change the reference"), "%v", err)
+			v.Fail(ref.remedy(err, "name another variable or file"), "%v", err)
 			failed = true
 		case value == "": // the reference is a command that is not run now, such as by validate
 			unknown = true

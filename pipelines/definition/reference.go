@@ -208,7 +208,7 @@ func (k key) reference(v value) (ref reference, ok bool) {
 // value that needs the key if the file has no reference.
 func (k key) fail(v, needs value, ref reference, err error) {
 	if v.Given() {
-		v.Hidden().Fail(ref.remedy(err, "change the reference"), "%v", err)
+		v.Hidden().Fail(ref.remedy(err, "name another variable or file"), "%v", err)
 		return
 	}
 	needs.Hidden().Fail(ref.remedy(err, k.remedy), k.lacking, err)

@@ -114,18 +114,18 @@ func (e *examination) leftoversAt(at *OutputState) Check {
 		return found(NotChecked, "", "what earlier runs left there cannot be read: %v", at.Err)
 	case at.Holder != nil:
 		held := &load.HeldError{Path: at.Path, Holder: *at.Holder}
-		c := found(Failed, "wait until that run has ended, or stop it; its lease ends with its process",
+		c := found(Failed, "wait until that run has ended, or stop it",
 			"run %s of pipeline %s (process %d on %s) is writing there", held.RunID, held.Pipeline, held.PID, held.Host)
 		c.Err = held
 		return c
 	case unlisted != nil:
 		c := found(Failed, "remove them with "+unlist+", or replace the whole dataset with "+replace,
-			"there are parts that no manifest lists, and a run does not write beside them: %s", at.Inventory.Unlisted[0].Name)
+			"no manifest lists these parts, and a run does not write beside such files: %s", at.Inventory.Unlisted[0].Name)
 		c.Err = unlisted
 		return c
 	case at.Pending != "":
 		return found(Warning, "the next run finishes it, or "+clean+" does",
-			"the commit of run %s was interrupted, and readers may miss what it wrote until it is finished", at.Pending)
+			"run %s was stopped while it put its results in place, and programs may miss some of them until that is finished", at.Pending)
 	case len(at.Inventory.Damaged) > 0:
 		return found(Warning, "`"+e.def.Command("verify")+"` says which command writes damaged and missing parts again",
 			"%s damaged or missing: %s", plain.Plural(len(at.Inventory.Damaged), "part"), at.Inventory.Damaged[0])

@@ -217,7 +217,7 @@ func (f *Folder) own(ctx context.Context) error {
 		if f.job.Def.File == "" {
 			cure = "give --files another folder"
 		}
-		return &definition.Fault{Code: 73, Text: fmt.Sprintf("%s contains the uploaded files of %s", f.report.Path, data), Cure: cure}
+		return &definition.Fault{Code: 73, Text: fmt.Sprintf("%s contains the uploaded files of %s, and each form needs a folder of its own", f.report.Path, data), Cure: cure}
 	}
 	return nil
 }

@@ -355,7 +355,7 @@ func (s *initSession) put(ctx context.Context, q initQuestion) error {
 var flagOfProblem = regexp.MustCompile(`^--[a-z-]+( \S+)?: `)
 
 // unset is what is wrong with a variable, which cannot be set while init runs.
-var unset = regexp.MustCompile(`(\w+) is (not set|empty); set it, or change the reference`)
+var unset = regexp.MustCompile(`(\w+) is (not set|empty); set it, or name another variable or file`)
 
 // take records an answer if it is right; otherwise it returns what is wrong.
 func (s *initSession) take(q initQuestion, typed string) error {
