@@ -316,9 +316,11 @@ func (f *formRun) plan(ctx context.Context, d *decision) (*reconcile.Reconciler,
 	} else {
 		r.Expect(plan.Total)
 	}
-	r.Log.LogAttrs(ctx, slog.LevelInfo, "planned",
-		slog.String("range", d.Read.String()), slog.Int("windows", len(plan.Windows)),
-		slog.Int64("results", plan.Total), slog.Int64("count_requests", f.requests().Count-before))
+	planned := []slog.Attr{slog.String("range", d.Read.String()), slog.Int("windows", len(plan.Windows)), slog.Int64("count_requests", f.requests().Count-before)}
+	if plan.Total != extract.Unknown {
+		planned = append(planned, slog.Int64("results", plan.Total))
+	}
+	r.Log.LogAttrs(ctx, slog.LevelInfo, "planned", planned...)
 	if wide := d.Widened(); wide != "" && !f.o.Full {
 		r.Log.LogAttrs(ctx, slog.LevelInfo, wide)
 	}

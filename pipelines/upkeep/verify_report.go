@@ -136,7 +136,7 @@ func Damaged(outputs []*Verified) error {
 			cure = "run the commands that stand after \"to fix it\""
 		}
 		if slices.ContainsFunc(v.Problems, func(p Problem) bool { return p.Kind != "count" }) {
-			what = "the outputs differ from their manifests"
+			what = "the outputs are not in order"
 		}
 	}
 	if problems == 0 {

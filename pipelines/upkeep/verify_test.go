@@ -236,7 +236,7 @@ func TestCheckWhileCommitting(t *testing.T) {
 func TestDamaged(t *testing.T) {
 	sound, hurt := &Verified{}, &Verified{Problems: make([]Problem, 2)}
 	fault, _ := errors.AsType[*definition.Fault](Damaged([]*Verified{hurt, hurt, sound}))
-	if fault == nil || fault.Text != "the outputs differ from their manifests: 4 problems, 3 outputs checked" {
+	if fault == nil || fault.Text != "the outputs are not in order: 4 problems, 3 outputs checked" {
 		t.Errorf("%+v", fault)
 	}
 	hurt.Problems[0].Kind, hurt.Problems[1].Kind = "count", "count"
