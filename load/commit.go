@@ -44,7 +44,7 @@ type CommitError struct {
 
 // Error names the step that failed, the cause, and what happens next.
 func (e *CommitError) Error() string {
-	next := "nothing of the run is in the output; run the same command again"
+	next := "nothing of the run is in the output"
 	if e.Recorded {
 		next = "the next run does the rest"
 	}

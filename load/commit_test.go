@@ -261,7 +261,7 @@ func TestCommitChecksItself(t *testing.T) {
 
 func TestCommitErrorSaysWhatIsNext(t *testing.T) {
 	for recorded, want := range map[bool]string{
-		false: `run r could not put its results in place (step "parts"): cause; nothing of the run is in the output; run the same command again`,
+		false: `run r could not put its results in place (step "parts"): cause; nothing of the run is in the output`,
 		true:  `run r could not put its results in place (step "parts"): cause; the next run does the rest`,
 	} {
 		err := &load.CommitError{RunID: "r", Step: load.StepParts, Recorded: recorded, Err: fmt.Errorf("cause")}

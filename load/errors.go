@@ -9,24 +9,23 @@ import (
 
 // Error is an error of writing or reading an output, or of the state that runs keep.
 type Error struct {
-	Kind Kind
-	Op   string // what was tried, such as "create"; "" if Path and Err say it
-	Path string // the path, URL, table or cell, as the user knows it
-	Hint string // what the user can do about the error
-	Err  error
+	Kind   Kind
+	Op     string // what was tried, such as "create"; "" if Path and Err say it
+	Path   string // the path, URL, table or cell, as the user knows it
+	Remedy string // what the user can do about the error; Hint returns it
+	Err    error
 }
 
-// Error says what was tried with which output, why it failed and what to do.
+// Error says what was tried with which output, and why it failed.
 func (e *Error) Error() string {
-	s := fmt.Sprintf("%s: %v", e.Path, e.Err)
-	if e.Op != "" {
-		s = "cannot " + e.Op + " " + s
+	if e.Op == "" {
+		return fmt.Sprintf("%s: %v", e.Path, e.Err)
 	}
-	if e.Hint != "" {
-		s += "; " + e.Hint
-	}
-	return s
+	return fmt.Sprintf("cannot %s %s: %v", e.Op, e.Path, e.Err)
 }
+
+// Hint returns the remedy, "" if there is none.
+func (e *Error) Hint() string { return e.Remedy }
 
 // Unwrap returns the cause of the error.
 func (e *Error) Unwrap() error { return e.Err }
@@ -85,7 +84,7 @@ func NotOrdinary(path string, info fs.FileInfo, link func() (string, error)) err
 	case mode&fs.ModeSymlink == 0:
 		return &Error{
 			Kind: ErrUnusable, Op: "write", Path: path, Err: errors.New("it is not an ordinary file, and would be replaced by one"),
-			Hint: "give another file; for standard output, export takes -",
+			Remedy: "give another file; for standard output, export takes -",
 		}
 	}
 	target, err := link()
@@ -94,7 +93,7 @@ func NotOrdinary(path string, info fs.FileInfo, link func() (string, error)) err
 	}
 	return &Error{
 		Kind: ErrUnusable, Op: "write", Path: path, Err: fmt.Errorf("it is a link to %s, and would be replaced by a file", target),
-		Hint: "give that file itself, or remove the link",
+		Remedy: "give that file itself, or remove the link",
 	}
 }
 

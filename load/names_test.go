@@ -79,15 +79,14 @@ func FuzzCheckName(f *testing.F) {
 	})
 }
 
-func TestErrorsSayWhatToDo(t *testing.T) {
+func TestErrorsSayWhatFailed(t *testing.T) {
 	cause := errors.New("cause")
 	for _, test := range []struct {
 		err  error
 		want string
 	}{
-		{&load.Error{Kind: load.ErrUnusable, Op: "create", Path: "/out", Hint: "do this", Err: cause}, "cannot create /out: cause; do this"},
-		{&load.Error{Kind: load.ErrUnusable, Op: "create", Path: "/out", Err: cause}, "cannot create /out: cause"},
-		{&load.Error{Kind: load.ErrFailed, Op: "write", Path: "/out", Hint: "do that", Err: cause}, "cannot write /out: cause; do that"},
+		{&load.Error{Kind: load.ErrUnusable, Op: "create", Path: "/out", Remedy: "do this", Err: cause}, "cannot create /out: cause"},
+		{&load.Error{Kind: load.ErrFailed, Path: "/out", Err: cause}, "/out: cause"},
 	} {
 		if test.err.Error() != test.want || !errors.Is(test.err, cause) {
 			t.Errorf("got %q, want %q", test.err, test.want)

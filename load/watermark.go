@@ -50,7 +50,7 @@ func (m *Manifest) ResetWatermark(to WallTime) (changed bool, err error) {
 			known = "results were read only up to " + before.String() + ", so that those after it would be missing"
 		}
 		return false, &Error{
-			Kind: ErrUsage, Op: "set", Path: "the watermark of the dataset to " + to.String(), Hint: "give an earlier time, or leave out --watermark, so that the next run begins like the first",
+			Kind: ErrUsage, Op: "set", Path: "the watermark of the dataset to " + to.String(), Remedy: "give an earlier time, or leave out --watermark, so that the next run begins like the first",
 			Err: errors.New(known),
 		}
 	}

@@ -20,14 +20,14 @@ type refusing struct {
 
 func (r refusing) Commit(ctx context.Context, p load.Prepared) error {
 	if r.commit && r.Check(ctx, p) == nil {
-		return &load.Error{Kind: load.ErrFailed, Op: "commit", Path: p.Name, Hint: "ask", Err: errors.New("refused")}
+		return &load.Error{Kind: load.ErrFailed, Op: "commit", Path: p.Name, Remedy: "ask", Err: errors.New("refused")}
 	}
 	return r.Destination.Commit(ctx, p)
 }
 
 func (r refusing) Delete(ctx context.Context, name string) error {
 	if _, err := load.ParsePartName(name); err == nil && r.remove {
-		return &load.Error{Kind: load.ErrFailed, Op: "remove", Path: name, Hint: "ask", Err: errors.New("refused")}
+		return &load.Error{Kind: load.ErrFailed, Op: "remove", Path: name, Remedy: "ask", Err: errors.New("refused")}
 	}
 	return r.Destination.Delete(ctx, name)
 }

@@ -27,14 +27,14 @@ func fail(op, path string, err error) error {
 		return err
 	}
 	hint, kind := cause(err)
-	return &load.Error{Kind: kind, Op: op, Path: path, Hint: hint, Err: bare(err)}
+	return &load.Error{Kind: kind, Op: op, Path: path, Remedy: hint, Err: bare(err)}
 }
 
 // failRead turns an error of reading into a *load.Error as fail does, but never into a
 // load.ErrUnusable, because the output exists.
 func failRead(op, path string, err error) error {
 	hint, _ := cause(err)
-	return &load.Error{Kind: load.ErrFailed, Op: op, Path: path, Hint: hint, Err: bare(err)}
+	return &load.Error{Kind: load.ErrFailed, Op: op, Path: path, Remedy: hint, Err: bare(err)}
 }
 
 // cause returns a hint for the user, and the load.Kind of the error: what is to blame.

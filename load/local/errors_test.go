@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/formetl/formetl/load/loadtest"
+
 	"github.com/formetl/formetl/load"
 )
 
@@ -54,7 +56,7 @@ func TestFail(t *testing.T) {
 		if errors.Is(err, load.ErrFailed) != test.device || errors.Is(err, load.ErrUnusable) == test.device {
 			t.Errorf("%v is told as %T", test.err, err)
 		}
-		text := err.Error()
+		text := loadtest.Told(err)
 		if !strings.HasPrefix(text, "cannot create /out/x.csv: ") || !strings.Contains(text, test.want) || strings.Contains(text, "inner") {
 			t.Errorf("%v is told as %q, want %q", test.err, text, test.want)
 		}
@@ -95,7 +97,7 @@ func TestFullDisk(t *testing.T) {
 	}
 	check := func(what string, err error) {
 		t.Helper()
-		if !errors.Is(err, load.ErrFailed) || !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "free some space") {
+		if !errors.Is(err, load.ErrFailed) || !errors.Is(err, syscall.ENOSPC) || !strings.Contains(loadtest.Told(err), "free some space") {
 			t.Errorf("%s gives %v", what, err)
 		}
 	}

@@ -34,11 +34,11 @@ var _ load.Destination = (*Destination)(nil)
 // makes the folder.
 func New(root string) (*Destination, error) {
 	if root == "" {
-		return nil, &load.Error{Kind: load.ErrUnusable, Op: "use", Path: `""`, Hint: "give a folder", Err: errors.New("the path is empty")}
+		return nil, &load.Error{Kind: load.ErrUnusable, Op: "use", Path: `""`, Remedy: "give a folder", Err: errors.New("the path is empty")}
 	}
 	abs, err := filepath.Abs(root)
 	if err != nil {
-		return nil, &load.Error{Kind: load.ErrUnusable, Op: "use", Path: root, Hint: "give an absolute path", Err: err}
+		return nil, &load.Error{Kind: load.ErrUnusable, Op: "use", Path: root, Remedy: "give an absolute path", Err: err}
 	}
 	return &Destination{root: abs, turn: make(chan struct{}, 1)}, nil
 }

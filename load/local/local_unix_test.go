@@ -102,7 +102,7 @@ func TestSomethingInTheWay(t *testing.T) {
 	wantCreate := func(what string, err error) {
 		t.Helper()
 		create, ok := errors.AsType[*load.Error](err)
-		if !ok || create.Kind != load.ErrUnusable || create.Hint == "" || !strings.Contains(err.Error(), base) {
+		if !ok || create.Kind != load.ErrUnusable || create.Remedy == "" || !strings.Contains(err.Error(), base) {
 			t.Errorf("%s gives %v, want a load.ErrUnusable with a path and a hint", what, err)
 		}
 	}

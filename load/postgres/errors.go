@@ -23,7 +23,7 @@ type failure struct {
 
 // states returns the explanations of failures by SQLSTATE, or by its first two characters.
 func states() map[string]failure {
-	later := "try again later"
+	later := "run the same command again later"
 	misfit := "find the row in the server's log; then widen the column in the database, or correct its type in the schema"
 	rights := "let the administrator of the database give the role the rights; `formetl help databases` shows the statements"
 	return map[string]failure{
@@ -33,14 +33,14 @@ func states() map[string]failure {
 		"3F000": {load.ErrUnusable, "the schema does not exist", "create it with CREATE SCHEMA, or correct table: in the definition"},
 		"42501": {load.ErrFailed, "the role is not allowed to do this", rights},
 		"25006": {load.ErrFailed, "the server is read-only", "use the address of the primary server in the dsn (or target_session_attrs=read-write)"},
-		"53":    {load.ErrAway, "the server has run out of connections, memory or disk", "try again later; if it lasts, tell the administrator of the database"},
+		"53":    {load.ErrAway, "the server has run out of connections, memory or disk", "run the same command again later; if it lasts, tell the administrator of the database"},
 		"53100": {load.ErrFailed, "the server's disk is full", "free some space on the server; what earlier runs loaded is not lost"},
 		"57":    {load.ErrAway, "the server closed the connection", later},
 		"08":    {load.ErrAway, "the connection was lost", later},
 		"40":    {load.ErrAway, "another transaction was in the way", later},
 		"25P03": {load.ErrAway, "the server ended a transaction that was idle for too long", later},
-		"55P03": {load.ErrAway, "another session has locked the table", "try again later; if it lasts, let the administrator of the database end that session"},
-		"55006": {load.ErrAway, "another session is using the table", "try again later; if it lasts, let the administrator of the database end that session"},
+		"55P03": {load.ErrAway, "another session has locked the table", "run the same command again later; if it lasts, let the administrator of the database end that session"},
+		"55006": {load.ErrAway, "another session is using the table", "run the same command again later; if it lasts, let the administrator of the database end that session"},
 		"57014": {load.ErrAway, "the server stopped the statement because of a timeout", "raise the time for the role (ALTER ROLE … SET statement_timeout = '1h'), and run again"},
 		"53400": {load.ErrFailed, "a limit of the server was reached", "raise that limit for the role; what earlier runs loaded is not lost"},
 		"0A000": {load.ErrFailed, "something in the database depends on what has to change", "drop what depends on it, run again, and create it anew (the SQL file that after: names can do that)"},
@@ -74,7 +74,7 @@ func (t *Table) refused(op string, f failure, state string, cause error) error {
 	if state != "" {
 		r.Code = "SQLSTATE " + state
 	}
-	return &load.Error{Kind: f.kind, Op: op, Path: t.String(), Hint: f.hint, Err: r}
+	return &load.Error{Kind: f.kind, Op: op, Path: t.String(), Remedy: f.hint, Err: r}
 }
 
 // explained tells whether an error says by itself what went wrong: an error of a load.Kind
@@ -142,11 +142,11 @@ func unreachable(err error) (failure, bool) {
 	case strings.Contains(err.Error(), "server refused TLS connection"):
 		return failure{load.ErrUnusable, "the server does not support TLS", "turn on TLS on the server, or choose another sslmode in the dsn"}, true
 	case isNet && netErr.Timeout():
-		return failure{load.ErrAway, "the server did not answer in time", "check the host and the network, and try again later"}, true
+		return failure{load.ErrAway, "the server did not answer in time", "check the host and the network, and run the same command again later"}, true
 	case isNet, errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, pgconn.ErrConnClosed):
-		return failure{load.ErrAway, "the server cannot be reached, or the connection was lost", "check the host and the network, and try again later"}, true
+		return failure{load.ErrAway, "the server cannot be reached, or the connection was lost", "check the host and the network, and run the same command again later"}, true
 	case isConnect:
-		return failure{load.ErrAway, "the connection failed", "check the dsn and the network, and try again later"}, true
+		return failure{load.ErrAway, "the connection failed", "check the dsn and the network, and run the same command again later"}, true
 	}
 	return failure{}, false
 }

@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/formetl/formetl/load/loadtest"
+
 	"github.com/jackc/pgx/v5"
 
 	"github.com/formetl/formetl/load"
@@ -242,7 +244,7 @@ func TestConnections(t *testing.T) {
 		"wrong password":      {"sslmode=disable&password=wrong-canary", "", load.ErrDenied, "PGPASSWORD"},
 		"statement_timeout":   {"sslmode=disable", "statement_timeout = '1s'", load.ErrAway, "57014"},
 		"lock_timeout":        {"sslmode=disable", "lock_timeout = '50ms'", load.ErrAway, "55P03"},
-		"idle_in_transaction": {"sslmode=disable", "idle_in_transaction_session_timeout = '1s'", load.ErrAway, "try again later"},
+		"idle_in_transaction": {"sslmode=disable", "idle_in_transaction_session_timeout = '1s'", load.ErrAway, "run the same command again later"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -281,7 +283,7 @@ func TestConnections(t *testing.T) {
 				b.holds("1 b")
 				return
 			}
-			if err == nil || !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.says) {
+			if err == nil || !errors.Is(err, c.want) || !strings.Contains(loadtest.Told(err), c.says) {
 				t.Errorf("err = %T %v, want %v and %q", err, err, c.want, c.says)
 			}
 			for at := err; at != nil; at = errors.Unwrap(at) {

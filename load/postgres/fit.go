@@ -53,7 +53,7 @@ func (t *target) misfit(hint, problem string, args ...any) error {
 // unfit returns the error of a table that cannot hold the results as they are declared, or
 // that is not as formetl made it.
 func unfit(table, hint, problem string, args ...any) error {
-	return &load.Error{Kind: load.ErrConfig, Op: "use", Path: "the table " + table, Err: fmt.Errorf("it "+problem, args...), Hint: hint}
+	return &load.Error{Kind: load.ErrConfig, Op: "use", Path: "the table " + table, Err: fmt.Errorf("it "+problem, args...), Remedy: hint}
 }
 
 // temp returns the temporary table, as SQL names it.
@@ -190,7 +190,7 @@ func (t *Table) changes(ctx context.Context, q querier, to *target, k known, ful
 		statements = append(statements, "CREATE TABLE "+to.sql()+" ("+strings.Join(defined, ", ")+", PRIMARY KEY ("+to.key("")+"))")
 	} else if _, was := k.lists[to.list]; !was && !to.madeBy(before) && !t.Adopt {
 		return nil, &load.Error{
-			Kind: load.ErrUnusable, Op: "use", Path: t.address + "/" + to.schema + "." + to.table + "/", Hint: "choose another table, or rename or drop this one; or write adopt: true to load into it (also if formetl made it, but its records in the schema " + t.Control + " were lost)",
+			Kind: load.ErrUnusable, Op: "use", Path: t.address + "/" + to.schema + "." + to.table + "/", Remedy: "choose another table, or rename or drop this one; or write adopt: true to load into it (also if formetl made it, but its records in the schema " + t.Control + " were lost)",
 			Err: errors.New("the table already exists, and formetl did not create it"),
 		}
 	} else if err := t.takesRows(ctx, q, to, there, key); err != nil {

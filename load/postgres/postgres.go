@@ -67,11 +67,11 @@ var _ load.Table = (*Table)(nil)
 func New(at string, s Settings) (*Table, error) {
 	address, err := Address(s.DSN)
 	if err != nil {
-		return nil, &load.Error{Kind: load.ErrUnusable, Op: "use", Path: at, Hint: "correct the dsn", Err: err}
+		return nil, &load.Error{Kind: load.ErrUnusable, Op: "use", Path: at, Remedy: "correct the dsn", Err: err}
 	}
 	names, ok := strings.CutPrefix(strings.TrimSuffix(at, "/"), address+"/")
 	if !ok {
-		return nil, &load.Error{Kind: load.ErrUnusable, Op: "use", Path: at, Hint: "use the definition that writes this table", Err: errors.New("the dsn belongs to another database")}
+		return nil, &load.Error{Kind: load.ErrUnusable, Op: "use", Path: at, Remedy: "use the definition that writes this table", Err: errors.New("the dsn belongs to another database")}
 	}
 	s.Control = cmp.Or(s.Control, ControlSchema)
 	t := &Table{Settings: s, address: address}
@@ -141,7 +141,7 @@ func (t *Table) ready(ctx context.Context, c *pgx.Conn) (schema, tables bool, er
 		has_database_privilege(current_database(), 'CREATE'), has_database_privilege(current_database(), 'TEMPORARY'), coalesce(has_schema_privilege(to_regnamespace($1)::oid, 'CREATE'), false)`,
 		quote(t.Control)).Scan(&schema, &tables, &create, &temporary, &inside)
 	lacks := func(what, hint string) error {
-		return &load.Error{Kind: load.ErrUnusable, Op: "use", Path: t.String(), Err: errors.New(what), Hint: hint}
+		return &load.Error{Kind: load.ErrUnusable, Op: "use", Path: t.String(), Err: errors.New(what), Remedy: hint}
 	}
 	switch {
 	case err != nil:

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/formetl/formetl/load/loadtest"
+
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 
@@ -142,7 +144,7 @@ func TestMisfits(t *testing.T) {
 	} {
 		b.query("DROP TABLE IF EXISTS forms.feedback; CREATE TABLE forms.feedback (" + made + "); ALTER TABLE forms.feedback OWNER TO loader")
 		err := b.open(server.DSN(b.database, "sslmode=disable"), adopt).Fit(t.Context(), rows, false)
-		if misfit, ok := errors.AsType[*load.Error](err); ok != (want != "") || ok && (!strings.Contains(err.Error(), want) || misfit.Hint == "") || !ok && err != nil {
+		if misfit, ok := errors.AsType[*load.Error](err); ok != (want != "") || ok && (!strings.Contains(err.Error(), want) || misfit.Remedy == "") || !ok && err != nil {
 			t.Errorf("%s: %v", made, err)
 		}
 	}
@@ -159,7 +161,7 @@ func TestMisfits(t *testing.T) {
 		t.Errorf("rows that a policy hides: %v", err)
 	}
 	b.query("ALTER SCHEMA forms RENAME TO gone")
-	if err := b.table.Fit(t.Context(), rows, false); err == nil || !strings.Contains(err.Error(), `schema forms does not exist (SQLSTATE 3F000); run CREATE SCHEMA "forms" AUTHORIZATION "loader", or`) {
+	if err := b.table.Fit(t.Context(), rows, false); err == nil || !strings.Contains(loadtest.Told(err), `schema forms does not exist (SQLSTATE 3F000); run CREATE SCHEMA "forms" AUTHORIZATION "loader", or`) {
 		t.Errorf("without the schema: %v", err)
 	}
 }
@@ -269,7 +271,7 @@ func TestRefused(t *testing.T) {
 			if ok != (c.code != "") || ok && (refusal.Code != "SQLSTATE "+c.code || !strings.Contains(err.Error(), "(SQLSTATE "+c.code+")")) {
 				t.Errorf("err = %v, want SQLSTATE %s", err, c.code)
 			}
-			if err == nil || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), c.hint) {
+			if err == nil || !strings.Contains(err.Error(), c.says) || !strings.Contains(loadtest.Told(err), c.hint) {
 				t.Errorf("err = %v, want %q and %q", err, c.says, c.hint)
 			}
 			b.holds("1 a, 2 b")

@@ -22,7 +22,7 @@ import (
 // writes at the same moment. The SDK repeats the request.
 const conflictCode = "ConditionalRequestConflict"
 
-const credentialsHint = "give the right ones: formetl takes AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN if they are set, else the profile in ~/.aws (AWS_PROFILE), else the machine's role"
+const credentialsHint = "correct the credentials: formetl takes AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN if they are set, else the profile in ~/.aws (AWS_PROFILE), else the machine's role"
 
 // failure says what is at fault when a request failed, and what the user is told.
 type failure struct {
@@ -42,7 +42,7 @@ func (d *Destination) fail(ctx context.Context, op, name string, err error) erro
 	}
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded): // of cleaning up, or of a lease
-		return &load.Error{Kind: load.ErrAway, Op: op, Path: d.path(name), Hint: "try again later", Err: errLate}
+		return &load.Error{Kind: load.ErrAway, Op: op, Path: d.path(name), Remedy: "run the same command again later", Err: errLate}
 	case ctx.Err() != nil:
 		return fmt.Errorf("cannot %s %s: %w", op, d.path(name), context.Cause(ctx))
 	}
@@ -51,7 +51,7 @@ func (d *Destination) fail(ctx context.Context, op, name string, err error) erro
 	if s := status(err); s != 0 {
 		r.Code = strings.TrimPrefix(fmt.Sprintf("%s, HTTP %d", code(err), s), ", ")
 	}
-	return &load.Error{Kind: f.kind, Op: op, Path: d.path(name), Hint: f.hint, Err: r}
+	return &load.Error{Kind: f.kind, Op: op, Path: d.path(name), Remedy: f.hint, Err: r}
 }
 
 // explain explains an error of the SDK by the store's code, or else by the
@@ -66,7 +66,7 @@ func (d *Destination) explain(err error) failure {
 	case s == 0:
 		return unreachable(err)
 	case s == http.StatusTooManyRequests || s >= http.StatusInternalServerError && s != http.StatusNotImplemented:
-		return failure{load.ErrAway, "the store failed", "try again later"}
+		return failure{load.ErrAway, "the store failed", "run the same command again later"}
 	case s < http.StatusMultipleChoices:
 		return failure{load.ErrFailed, "the server at the endpoint is not an S3 store", "correct endpoint: in the output's s3: settings; it must be the store's own address"}
 	}
@@ -91,7 +91,7 @@ func byCode(err error) (failure, bool) {
 	case "SignatureDoesNotMatch":
 		return failure{load.ErrFailed, "the secret key does not match the access key", credentialsHint}, true
 	case "ExpiredToken", "ExpiredTokenException", "InvalidToken", "TokenRefreshRequired":
-		return failure{load.ErrFailed, "the session's credentials are invalid or have expired", "get new ones; " + credentialsHint}, true
+		return failure{load.ErrFailed, "the session's credentials are invalid or have expired", "renew the session, and " + credentialsHint}, true
 	case "NoSuchBucket", "InvalidBucketName":
 		return failure{load.ErrUnusable, "the bucket does not exist", "correct the bucket's name or the endpoint, or create the bucket; formetl does not create buckets"}, true
 	case "PermanentRedirect", "TemporaryRedirect", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException", "MovedPermanently":
@@ -108,7 +108,7 @@ func byCode(err error) (failure, bool) {
 		return failure{load.ErrFailed, "the store cannot encrypt with that key", hint}, true
 	case "SlowDown", "ServiceUnavailable", "InternalError", "RequestTimeout", "Throttling", "ThrottlingException", "TooManyRequests",
 		"OperationAborted", conflictCode:
-		return failure{load.ErrAway, "the store is busy", "try again later"}, true
+		return failure{load.ErrAway, "the store is busy", "run the same command again later"}, true
 	case "QuotaExceeded", "XMinioStorageFull", "NoSpaceLeft", "XAmzInsufficientStorage":
 		return failure{load.ErrFailed, "the store is full", "free some space in the store; what was there before is kept"}, true
 	}
@@ -141,9 +141,9 @@ func unreachable(cause error) failure {
 	case isCert:
 		return failure{load.ErrUnusable, what, "check the endpoint, or set AWS_CA_BUNDLE to a file with the certificates of its authority"}
 	case isOp, u != nil, errors.Is(cause, io.ErrUnexpectedEOF), errors.Is(cause, os.ErrDeadlineExceeded):
-		return failure{load.ErrAway, what, "check the endpoint and the network, and try again later"}
+		return failure{load.ErrAway, what, "check the endpoint and the network, and run the same command again later"}
 	case isCanceled:
-		return failure{load.ErrAway, what, "try again later"}
+		return failure{load.ErrAway, what, "run the same command again later"}
 	}
 	return failure{load.ErrFailed, "the request could not be sent: " + cause.Error(), "check the output's s3: settings and the AWS configuration (AWS_* variables, ~/.aws/config)"}
 }

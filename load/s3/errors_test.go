@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/formetl/formetl/load/loadtest"
+
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/loadtest/needs"
 )
@@ -35,8 +37,8 @@ func refusal(t *testing.T, err error, kind load.Kind, reason string, wants ...st
 		t.Fatalf("got %T %v, want %v with the reason %s", err, err, kind, reason)
 	}
 	for _, want := range wants {
-		if !strings.Contains(err.Error(), want) {
-			t.Errorf("%q does not say %q", err, want)
+		if text := loadtest.Told(err); !strings.Contains(text, want) {
+			t.Errorf("%q does not say %q", text, want)
 		}
 	}
 	for _, secret := range []string{needs.S3SecretKey, "wrong-secret", "Signature=", "AWS4-HMAC"} {
@@ -174,7 +176,7 @@ func TestRefusals(t *testing.T) {
 			refusal(t, err, load.ErrFailed, encryption, "kms_key_id")
 		}},
 		{"busy", 503, "SlowDown", nil, func(t *testing.T, err error) {
-			refusal(t, err, load.ErrAway, busy, "try again later")
+			refusal(t, err, load.ErrAway, busy, "run the same command again later")
 		}},
 		{"failing", 502, "", nil, func(t *testing.T, err error) { refusal(t, err, load.ErrAway, busy, "the store failed") }},
 		{"full", 507, "XMinioStorageFull", nil, func(t *testing.T, err error) { refusal(t, err, load.ErrFailed, other, "full") }},

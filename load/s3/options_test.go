@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/formetl/formetl/load/loadtest"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"github.com/formetl/formetl/load"
@@ -22,7 +24,7 @@ func TestParseRoot(t *testing.T) {
 	}
 	for _, root := range []string{"", "b/lake", "gs://b/x", "s3:/b/x", "s3://", "s3:///x", "s3://b/../x", "s3://b//x", "s3://b/./x", "s3://key:secret@b/x", "s3://b?x", "s3://b/a\x00", "s3://a b/x"} {
 		_, err := New(t.Context(), root, Options{})
-		if !errors.Is(err, load.ErrUnusable) || !strings.Contains(err.Error(), "write s3://bucket/path") {
+		if !errors.Is(err, load.ErrUnusable) || !strings.Contains(loadtest.Told(err), "write s3://bucket/path") {
 			t.Errorf("%q gives %v", root, err)
 		}
 	}

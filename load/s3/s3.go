@@ -66,29 +66,29 @@ func New(ctx context.Context, root string, o Options) (*Destination, error) {
 func newDestination(ctx context.Context, root string, o Options, guard stallGuard) (*Destination, error) {
 	name, prefix, err := parseRoot(root)
 	if err != nil {
-		return nil, &load.Error{Kind: load.ErrUnusable, Op: "use", Path: root, Hint: "write s3://bucket/path", Err: err}
+		return nil, &load.Error{Kind: load.ErrUnusable, Op: "use", Path: root, Remedy: "write s3://bucket/path", Err: err}
 	}
 	if o, err = o.complete(); err != nil {
-		return nil, &load.Error{Kind: load.ErrUnusable, Op: "use", Path: root, Hint: "correct the output's s3: settings", Err: err}
+		return nil, &load.Error{Kind: load.ErrUnusable, Op: "use", Path: root, Remedy: "correct the output's s3: settings", Err: err}
 	}
 	d := &Destination{options: o, name: name, prefix: prefix, times: lease.DefaultTimes(), maxParts: MaxParts}
 	cfg, err := loadConfig(ctx, o)
 	if err != nil {
-		return nil, &load.Error{Kind: load.ErrUnusable, Op: "use", Path: root, Hint: "correct the AWS configuration (AWS_* variables, ~/.aws/config)", Err: err}
+		return nil, &load.Error{Kind: load.ErrUnusable, Op: "use", Path: root, Remedy: "correct the AWS configuration (AWS_* variables, ~/.aws/config)", Err: err}
 	}
 	if _, err := cfg.Credentials.Retrieve(ctx); err != nil {
 		if ctx.Err() != nil {
 			return nil, fmt.Errorf("cannot use %s: %w", root, context.Cause(ctx))
 		}
 		return nil, &load.Error{
-			Kind: load.ErrFailed, Op: "use", Path: root, Hint: credentialsHint,
+			Kind: load.ErrFailed, Op: "use", Path: root, Remedy: credentialsHint,
 			Err: &load.Refusal{What: "no S3 credentials were found", Err: err},
 		}
 	}
 	d.client = awss3.NewFromConfig(cfg, func(client *awss3.Options) { d.configure(client, guard) })
 	if d.client.Options().Region == "" {
 		return nil, &load.Error{
-			Kind: load.ErrUnusable, Op: "use", Path: root, Hint: "set region: in the output's s3: settings, or AWS_REGION",
+			Kind: load.ErrUnusable, Op: "use", Path: root, Remedy: "set region: in the output's s3: settings, or AWS_REGION",
 			Err: &load.Refusal{What: "the region is not set"},
 		}
 	}

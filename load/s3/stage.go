@@ -151,8 +151,8 @@ func (u *upload) tooLarge() error {
 	size := u.d.options.PartSize
 	return &load.Error{
 		Kind: load.ErrUnusable, Op: "write", Path: u.d.path(u.name),
-		Hint: fmt.Sprintf("set part_size: %dMiB, or more, in the output's s3: settings", min(2*size, MaxPartSize)>>20),
-		Err:  fmt.Errorf("it has more than %d parts of %d bytes, the most that S3 allows", u.d.maxParts, size),
+		Remedy: fmt.Sprintf("set part_size: %dMiB, or more, in the output's s3: settings", min(2*size, MaxPartSize)>>20),
+		Err:    fmt.Errorf("it has more than %d parts of %d bytes, the most that S3 allows", u.d.maxParts, size),
 	}
 }
 
@@ -174,7 +174,7 @@ func (u *upload) begin() error {
 		return d.fail(u.ctx, "create", u.name, err)
 	}
 	if u.upload = aws.ToString(out.UploadId); u.upload == "" {
-		return &load.Error{Kind: load.ErrFailed, Op: "create", Path: d.path(u.name), Hint: "check that the endpoint is an S3 store", Err: errors.New("the store did not return an upload id")}
+		return &load.Error{Kind: load.ErrFailed, Op: "create", Path: d.path(u.name), Remedy: "check that the endpoint is an S3 store", Err: errors.New("the store did not return an upload id")}
 	}
 	if err := d.checkContext(u.ctx, "create", u.name); err != nil {
 		return err // the caller's Abort ends the upload

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/formetl/formetl/load/loadtest"
+
 	"github.com/formetl/formetl/load"
 )
 
@@ -68,7 +70,7 @@ func TestTooManyParts(t *testing.T) {
 	if err == nil {
 		_, err = u.Prepare(t.Context())
 	}
-	if !errors.Is(err, load.ErrUnusable) || !strings.Contains(err.Error(), "set part_size: 10MiB") || !strings.Contains(err.Error(), "2 parts") {
+	if !errors.Is(err, load.ErrUnusable) || !strings.Contains(loadtest.Told(err), "set part_size: 10MiB") || !strings.Contains(err.Error(), "2 parts") {
 		t.Errorf("got %v", err)
 	}
 	if err := u.Abort(); err != nil || len(f.uploads) != 0 {

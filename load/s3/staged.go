@@ -227,5 +227,5 @@ func (d *Destination) abort(ctx context.Context, name, uploadID string) error {
 			return d.checkContext(ctx, "abort the upload of", name)
 		}
 	}
-	return &load.Error{Kind: load.ErrAway, Op: "abort the upload of", Path: d.path(name), Hint: "try again later", Err: errors.New("a part of it is still arriving")}
+	return &load.Error{Kind: load.ErrAway, Op: "abort the upload of", Path: d.path(name), Remedy: "run the same command again later", Err: errors.New("a part of it is still arriving")}
 }

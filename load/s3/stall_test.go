@@ -62,7 +62,7 @@ func impatient(t *testing.T, url string, guard stallGuard) *Destination {
 
 func wantStalled(t *testing.T, err error) {
 	t.Helper()
-	refusal(t, err, load.ErrAway, unreached, "cannot be reached", "try again later")
+	refusal(t, err, load.ErrAway, unreached, "cannot be reached", "run the same command again later")
 }
 
 // A store that takes a request's first bytes and then nothing more.

@@ -83,7 +83,7 @@ func (d *Destination) checkConditions(ctx context.Context, name string, data []b
 // such a store nothing would keep two runs apart.
 func (d *Destination) ignoresConditions(err error) error {
 	return &load.Error{
-		Kind: load.ErrUnusable, Op: "use", Path: d.String(), Hint: "use a store (or a newer version of it) that supports If-None-Match and If-Match, and check that no proxy drops these headers",
+		Kind: load.ErrUnusable, Op: "use", Path: d.String(), Remedy: "use a store (or a newer version of it) that supports If-None-Match and If-Match, and check that no proxy drops these headers",
 		Err: &load.Refusal{What: "the store ignores the conditions of writes, so two runs could write at the same time", Err: err},
 	}
 }
@@ -156,7 +156,7 @@ func (d *Destination) checkNoFolder(ctx context.Context, file string) error {
 		return err
 	}
 	return &load.Error{
-		Kind: load.ErrUnusable, Op: "create", Path: d.path(file), Hint: "choose another name, or move the folder away",
+		Kind: load.ErrUnusable, Op: "create", Path: d.path(file), Remedy: "choose another name, or move the folder away",
 		Err: fmt.Errorf("it is a folder: it contains %s", d.path(below[0].Name)),
 	}
 }

@@ -115,7 +115,7 @@ func (s *sheet) end() error {
 func (s *sheet) flush() error {
 	if s.written += int64(len(s.buf)); s.written > maxSheet {
 		return &load.Error{
-			Kind: load.ErrData, Path: "xlsx", Hint: "export a shorter range, or write csv or parquet",
+			Kind: load.ErrData, Path: "xlsx", Remedy: "export a shorter range, or write csv or parquet",
 			Err: errors.New("a sheet is larger than 4 GiB, the most that spreadsheets open"),
 		}
 	}

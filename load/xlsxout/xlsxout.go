@@ -64,7 +64,7 @@ func New(w io.Writer, schema *arrow.Schema, o load.EncodeOptions) (load.Encoder,
 	}
 	if n := len(e.columns); n > maxColumns {
 		return nil, &load.Error{
-			Kind: load.ErrData, Path: "xlsx", Hint: "list fewer columns in a schema, or write csv or parquet",
+			Kind: load.ErrData, Path: "xlsx", Remedy: "list fewer columns in a schema, or write csv or parquet",
 			Err: fmt.Errorf("%s columns are more than a sheet can have (%s)", cells.Thousands(int64(n)), cells.Thousands(maxColumns)),
 		}
 	}
@@ -135,7 +135,7 @@ func (e *encoder) failed(column int, batch arrow.RecordBatch, row int, err error
 	if id := e.resultID(batch, row); id != "" {
 		place += fmt.Sprintf(" (result %s)", id)
 	}
-	return &load.Error{Kind: load.ErrData, Path: place, Hint: "write csv or parquet, which can hold it", Err: err}
+	return &load.Error{Kind: load.ErrData, Path: place, Remedy: "write csv or parquet, which can hold it", Err: err}
 }
 
 // resultID returns the id of a row's result, or "" if no column holds it.

@@ -145,7 +145,7 @@ func (p *prober) test(ctx context.Context, at output.Location) {
 	case at.Scope != "":
 		var below []load.Object
 		if below, err = p.dest.List(ctx, at.Scope+"/"); len(below) > 0 {
-			err = &load.Error{Kind: load.ErrUnusable, Op: "create", Path: at.Path, Hint: "choose another name, or move the folder away", Err: fmt.Errorf("it is a folder that contains %s", below[0].Name)}
+			err = &load.Error{Kind: load.ErrUnusable, Op: "create", Path: at.Path, Remedy: "choose another name, or move the folder away", Err: fmt.Errorf("it is a folder that contains %s", below[0].Name)}
 		}
 	case at.Manifest != "":
 		if _, err = p.dest.Stat(ctx, at.Manifest); errors.Is(err, load.ErrNotExist) {
@@ -186,7 +186,7 @@ func (p *prober) test(ctx context.Context, at output.Location) {
 // conditional writes of the probe object, which was written before.
 func (p *prober) object(ctx context.Context) {
 	if found, err := p.dest.List(ctx, p.name); err == nil && !slices.Contains(load.NamesOf(found), p.name) {
-		p.tell(lists, &load.Error{Kind: load.ErrFailed, Op: "list", Path: p.name, Hint: "use another store, which lists at once what was written; ask the people who run it", Err: errors.New("what was written is not listed")}, "")
+		p.tell(lists, &load.Error{Kind: load.ErrFailed, Op: "list", Path: p.name, Remedy: "use another store, which lists at once what was written; ask the people who run it", Err: errors.New("what was written is not listed")}, "")
 	}
 	data, version, err := p.dest.Get(ctx, p.name)
 	if err != nil {
@@ -195,7 +195,7 @@ func (p *prober) object(ctx context.Context) {
 		return
 	}
 	if !bytes.Equal(data, content(1)) {
-		err = &load.Error{Kind: load.ErrFailed, Op: "read", Path: p.name, Hint: "check the proxies and gateways between this machine and the store", Err: errors.New("the bytes that were read are not those that were written")}
+		err = &load.Error{Kind: load.ErrFailed, Op: "read", Path: p.name, Remedy: "check the proxies and gateways between this machine and the store", Err: errors.New("the bytes that were read are not those that were written")}
 	}
 	p.tell(reads, err, "the small object was read back")
 	refused := func(err error) error { // nil if the write was refused because of its condition
@@ -214,7 +214,7 @@ func (p *prober) object(ctx context.Context) {
 }
 
 var errUnguarded = &load.Error{
-	Kind: load.ErrUnusable, Op: "use", Path: "the place", Hint: "use another store, or a version of this one that supports conditional writes (If-Match, If-None-Match); ask the people who run it",
+	Kind: load.ErrUnusable, Op: "use", Path: "the place", Remedy: "use another store, or a version of this one that supports conditional writes (If-Match, If-None-Match); ask the people who run it",
 	Err: errors.New("it overwrote an object although the write forbade that (If-Match, If-None-Match), so two runs could overwrite each other"),
 }
 
@@ -246,7 +246,7 @@ func (p *prober) remove(ctx context.Context) {
 	err := p.dest.Delete(ctx, p.name)
 	if err == nil {
 		if _, _, there := p.dest.Get(ctx, p.name); there == nil {
-			err = &load.Error{Kind: load.ErrFailed, Op: "remove", Path: p.name, Hint: "turn off object lock or retention on the bucket, or use another bucket, because runs have to remove objects; remove the probe by hand once that is possible", Err: errors.New("the store said that it was removed, but it is still there")}
+			err = &load.Error{Kind: load.ErrFailed, Op: "remove", Path: p.name, Remedy: "turn off object lock or retention on the bucket, or use another bucket, because runs have to remove objects; remove the probe by hand once that is possible", Err: errors.New("the store said that it was removed, but it is still there")}
 		}
 	}
 	p.tell(removes, err, "the small object was removed again")
@@ -255,12 +255,9 @@ func (p *prober) remove(ctx context.Context) {
 // cureOf divides an error of a destination into what failed and what to do about it, and tells
 // whether the destination can be used all the same.
 func cureOf(err error) (what, cure string, usable bool) {
-	usable = true
+	cure, usable = "check the path, its permissions and the network", true
 	if failed, ok := errors.AsType[*load.Error](err); ok {
-		cure, usable = failed.Hint, failed.Kind == load.ErrFailed
+		cure, usable = cmp.Or(failed.Remedy, cure), failed.Kind == load.ErrFailed
 	}
-	if cure == "" {
-		return err.Error(), "check the path, its permissions and the network", usable
-	}
-	return strings.Replace(err.Error(), "; "+cure, "", 1), cure, usable
+	return err.Error(), cure, usable
 }

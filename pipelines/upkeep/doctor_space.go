@@ -65,7 +65,7 @@ func judgeSpace(d disk) Check {
 	switch {
 	case d.free < d.need || d.free == 0:
 		c.State, c.Cure = Failed, "make space there, or write to another disk"
-		c.Err = &load.Error{Kind: load.ErrFailed, Op: "write", Path: d.path, Hint: c.Cure, Err: syscall.ENOSPC}
+		c.Err = &load.Error{Kind: load.ErrFailed, Op: "write", Path: d.path, Remedy: c.Cure, Err: syscall.ENOSPC}
 	case d.free < leastSpace || d.free/2 < d.need:
 		c.State, c.Cure = Warning, "make space there, before the disk is full"
 	}

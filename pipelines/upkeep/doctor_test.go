@@ -140,7 +140,7 @@ func (b *broken) Stage(ctx context.Context, run, name string) (load.Upload, erro
 	return b.Destination.Stage(ctx, run, name)
 }
 
-var errDenied = &load.Error{Kind: load.ErrFailed, Op: "use", Path: "x", Hint: "allow it", Err: errors.New("denied")}
+var errDenied = &load.Error{Kind: load.ErrFailed, Op: "use", Path: "x", Remedy: "allow it", Err: errors.New("denied")}
 
 func denied() error { return errDenied }
 

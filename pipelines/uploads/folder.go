@@ -213,7 +213,7 @@ func (f *Folder) own(ctx context.Context) error {
 	case err != nil:
 		return err
 	case string(data) != owner:
-		cure := "give each form its own folder: put {form} into the path under files:"
+		cure := "give each form its own folder: below files:, write {form} into the path, such as path: uploads/{form}/"
 		if f.job.Def.File == "" {
 			cure = "give --files another folder"
 		}

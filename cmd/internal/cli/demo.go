@@ -153,7 +153,7 @@ func (d demoFolder) check() error {
 		return nil
 	}
 	if err != nil {
-		return &load.Error{Kind: load.ErrUnusable, Op: "read", Path: string(d), Err: err, Hint: elsewhere}
+		return &load.Error{Kind: load.ErrUnusable, Op: "read", Path: string(d), Err: err, Remedy: elsewhere}
 	}
 	text, _ := os.ReadFile(d.file()) // nil if it is missing
 	at := regexp.MustCompile(`base_url: http://(127\.0\.0\.1:\d+)\n`).FindSubmatch(text)
@@ -161,7 +161,7 @@ func (d demoFolder) check() error {
 		return nil
 	}
 	return &load.Error{
-		Kind: load.ErrUnusable, Op: "write to", Path: string(d), Hint: "move it away, or " + elsewhere,
+		Kind: load.ErrUnusable, Op: "write to", Path: string(d), Remedy: "move it away, or " + elsewhere,
 		Err: errors.New("the folder is not empty, and feedback.yaml in it is missing or not as an earlier demo wrote it"),
 	}
 }
@@ -170,7 +170,7 @@ func (d demoFolder) check() error {
 // first, because check recognises a demo's folder by the definition.
 func (d demoFolder) prepare(text, key string) error {
 	if err := os.MkdirAll(string(d), 0o750); err != nil {
-		return &load.Error{Kind: load.ErrUnusable, Op: "write", Path: string(d), Err: err, Hint: elsewhere}
+		return &load.Error{Kind: load.ErrUnusable, Op: "write", Path: string(d), Err: err, Remedy: elsewhere}
 	}
 	if err := writeFile(d.file(), []byte(text), 0o640); err != nil {
 		return err

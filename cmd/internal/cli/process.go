@@ -215,13 +215,13 @@ func mayWrite(path string, force bool) error {
 		if errors.Is(err, fs.ErrNotExist) {
 			err = errors.New("its folder does not exist")
 		}
-		return &load.Error{Kind: load.ErrUnusable, Op: "write", Path: path, Hint: "make the folder (mkdir -p " + definition.ShellWord(folder) + "), or give another path with --output", Err: err}
+		return &load.Error{Kind: load.ErrUnusable, Op: "write", Path: path, Remedy: "make the folder (mkdir -p " + definition.ShellWord(folder) + "), or give another path with --output", Err: err}
 	}
 	if _, err := os.Lstat(path); err != nil {
 		return nil //nolint:nilerr // nothing is there
 	}
 	if !force {
-		return &load.Error{Kind: load.ErrUnusable, Op: "write", Path: path, Hint: "choose another name with -o, or add --force to replace it", Err: fs.ErrExist}
+		return &load.Error{Kind: load.ErrUnusable, Op: "write", Path: path, Remedy: "choose another name with -o, or add --force to replace it", Err: fs.ErrExist}
 	}
 	return console.CheckOrdinary(path)
 }
@@ -232,7 +232,7 @@ func writeFile(path string, data []byte, mode fs.FileMode) error {
 		if inside, ok := errors.AsType[*fs.PathError](err); ok {
 			err = inside.Err // its path is that of a temporary file
 		}
-		return &load.Error{Kind: load.ErrUnusable, Op: "write", Path: path, Hint: "choose a folder that exists and that you can write to", Err: err}
+		return &load.Error{Kind: load.ErrUnusable, Op: "write", Path: path, Remedy: "choose a folder that exists and that you can write to", Err: err}
 	}
 	return nil
 }

@@ -90,12 +90,13 @@ func (r *runs) replay(ctx context.Context, def *definition.Definition, form pipe
 		still += f.Results
 	}
 	level, text := slog.LevelInfo, fmt.Sprintf("%s: replayed %s", form.Form, plain.Plural(form.Results, "rejected result"))
-	if len(r.failures) > failed {
-		level, text = slog.LevelWarn, form.Form+": not everything was replayed"
+	because := ", because their values still do not fit the schema, or because the range that was read does not include them"
+	if len(r.failures) > failed { // their errors follow
+		level, text, because = slog.LevelWarn, form.Form+": not everything was replayed", ""
 	}
 	text += fmt.Sprintf("; %s still rejected", plain.Thousands(still))
 	if still > 0 {
-		text += ", because their values still do not fit the schema, or because the range that was read does not include them"
+		text += because
 	}
 	r.process.log.Tell(level, text, slog.String("form", form.Form), slog.Int("results", form.Results), slog.Int("rejected", still))
 }

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/output"
 )
@@ -154,9 +153,6 @@ func Hint(err error, command, resumable string) string {
 	}
 	if wrong, ok := errors.AsType[*definition.Error](err); ok && wrong.Err == nil && code == ExitConfig { // the file can be read
 		hint = cmp.Or(hint, "fix this, then check it with `formetl validate "+definition.ShellWord(wrong.File)+"`")
-	}
-	if failed, ok := errors.AsType[*load.Error](err); ok && failed.Hint != "" && (code == ExitCantCreate || code == ExitIO) {
-		hint = cmp.Or(hint, "do what the message says; then run the command again")
 	}
 	hint = cmp.Or(hint, hintOf(code, command))
 	if !strings.Contains(hint, "command again") {

@@ -237,7 +237,7 @@ func TestHint(t *testing.T) {
 		{&definition.Fault{Code: ExitData}, "run", "", "correct what the message names, in the schema or at the service; then run the same command again"},
 		{&definition.Fault{Code: ExitNoInput}, "run", "", "check the names of the account and the form; `formetl forms` lists the forms"},
 		{&load.Error{Kind: load.ErrUnusable, Err: errors.New("x")}, "run", "", "fix the path that the message names, or choose another; then run the same command again"},
-		{&load.Error{Kind: load.ErrUnusable, Hint: "look", Err: errors.New("x")}, "run", "", "do what the message says; then run the command again"},
+		{&load.Error{Kind: load.ErrUnusable, Remedy: "look", Err: errors.New("x")}, "run", "", "look"},
 		{&load.Error{Kind: load.ErrFailed, Err: errors.New("x")}, "run", "kept for the next run: 7 results", "check the disk or the storage that the message names; then run the same command again (kept for the next run: 7 results)"},
 		{service(transport.CodeUnexpected, 500), "run", "", "check in a browser whether the service works; then run the same command again"},
 		{&transport.Error{Code: ExitUnavailable, Remedy: "look", Err: &transport.NetworkError{}}, "copy", "", "look"},

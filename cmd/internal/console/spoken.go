@@ -33,7 +33,7 @@ func (s *spoken) Handle(_ context.Context, r slog.Record) error {
 	form, reason, figures, hint := "", "", "", ""
 	say := func(a slog.Attr) bool {
 		switch value := said(a.Value); {
-		case value == "" || a.Key == "pipeline" || a.Key == "run_id":
+		case value == "" || a.Key == "" || a.Key == "pipeline" || a.Key == "run_id":
 		case a.Key == "form":
 			form = value + ": "
 		case a.Key == "error" || a.Key == "reason":

@@ -47,7 +47,7 @@ func unwritable(flag, path string, err error) error {
 	if p := new(os.PathError); errors.As(err, &p) {
 		err = p.Err // the path of the trial file would only confuse
 	}
-	return &load.Error{Kind: load.ErrUnusable, Op: "write the " + flag, Path: path, Hint: "give --" + flag + " a file in a folder that exists and that you can write to", Err: err}
+	return &load.Error{Kind: load.ErrUnusable, Op: "write the " + flag, Path: path, Remedy: "give --" + flag + " a file in a folder that exists and that you can write to", Err: err}
 }
 
 // Write writes the reports of runs to the file of --report: one report, or a list for none or
