@@ -104,7 +104,7 @@ func decode(doc *document, root value, o LoadOptions) (*Definition, error) {
 	r.expandReferences(root)
 	r.root(root)
 	r.keepKeyAway()
-	doc.Redact(r.def.Source.Key.Redact)
+	doc.Redact(r.key.Redact)
 	if err := doc.Err(); err != nil {
 		if wrong, ok := errors.AsType[*Error](err); ok {
 			wrong.Name = r.def.Name
@@ -122,7 +122,8 @@ func decode(doc *document, root value, o LoadOptions) (*Definition, error) {
 // reader turns a YAML document into a definition.
 type reader struct {
 	o       LoadOptions
-	secrets *Secrets // how references to keys are resolved; nil if no key is read
+	secrets *Secrets         // how references to keys are resolved; nil if no key is read
+	key     transport.Secret // the API key, known also where the definition gets none
 	dir     string
 	doc     *document
 	def     *Definition

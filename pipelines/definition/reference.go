@@ -133,6 +133,9 @@ func (r *reader) expanded(v value, text string, values map[string]string, known 
 		if err != nil {
 			return fail(ref.remedy(err, "use ${var:NAME}, with a default under vars:"), "%v", err)
 		}
+		if ref.kind == "file" { // it may be the file of a key
+			r.doc.Redact(transport.NewSecret(value).Redact)
+		}
 		return value
 	})
 	if !secret {
@@ -151,7 +154,7 @@ type expandedValue struct {
 // values stand in file names, logs and manifests.
 func (r *reader) keepKeyAway() {
 	for _, e := range r.expansions {
-		if r.def.Source.Key.Redact(e.text) != e.text {
+		if r.key.Redact(e.text) != e.text {
 			e.Hidden().Fail("refer to another variable or file", "this value would contain the API key, which only api_key may do")
 		}
 	}
@@ -215,23 +218,29 @@ func (k key) fail(v, needs value, ref reference, err error) {
 }
 
 // readKey sets the API key of the definition: the one of LoadOptions.Key, or else the one that
-// api_key, the value v of the section source, refers to.
+// api_key, the value v of the section source, refers to. Where no key is to be read, it is only
+// looked for, so that no problem shows it.
 func (r *reader) readKey(source, v value) {
 	ref, ok := apiKey.reference(v)
 	switch {
 	case !r.o.Key.IsZero():
-		r.def.Source.Key = r.o.Key
-	case ok && r.secrets != nil:
-		text, _, err := ref.read(r.dir, *r.secrets)
-		if err != nil {
+		r.key = r.o.Key
+	case ok && (r.secrets != nil || ref.kind != "cmd"):
+		text, _, err := ref.read(r.dir, r.o.Secrets)
+		if err != nil && r.secrets != nil {
 			apiKey.fail(v, source, ref, err)
+		}
+		if err != nil {
 			return
 		}
 		origin := ref.target
 		if ref.kind == "cmd" { // a command may hold secrets
 			origin = "the output of ${cmd:…}"
 		}
-		r.def.Source.Key = transport.NewSecret(text).From(origin)
+		r.key = transport.NewSecret(text).From(origin)
+	}
+	if r.secrets != nil || !r.o.Key.IsZero() {
+		r.def.Source.Key = r.key
 	}
 }
 

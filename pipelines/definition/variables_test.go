@@ -1,6 +1,7 @@
 package definition
 
 import (
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -82,6 +83,24 @@ func TestKeyStaysInItsPlace(t *testing.T) {
 		t.Fatalf("the error is %v", err)
 	}
 	noCanary(t, err)
+	file := filepath.Join(t.TempDir(), "key")
+	if err := os.WriteFile(file, []byte(canary), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o := testOptions()
+	o.WithoutSecrets = true // as validate and doctor
+	for _, key := range []string{"api_key: ${file:" + file + "}", "api_key: ${env:OTHER}"} {
+		text := strings.NewReplacer("timezone: UTC", "timezone: ${file:"+file+"}\n  "+key).Replace(minimal)
+		_, err := Parse("p.yaml", []byte(text), o)
+		if err == nil || !strings.Contains(err.Error(), `"[redacted]" is not a time zone`) {
+			t.Fatalf("the error is %v", err)
+		}
+		noCanary(t, err)
+	}
+	text = strings.Replace(minimal, "name: p", "name: ${env:"+KeyVariable+"}", 1)
+	if _, err := Parse("p.yaml", []byte(text), o); err == nil || !strings.Contains(err.Error(), "name: this value would contain the API key") {
+		t.Fatalf("the error is %v", err)
+	}
 }
 
 // Each reference that cannot be followed is one problem at its place.
