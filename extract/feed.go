@@ -87,7 +87,7 @@ func ReadFeed(ctx context.Context, s Service, form string, of ResultsQuery, sinc
 				return nil, err
 			}
 			if most == leastFeedPage {
-				return nil, &FeedError{Problem: fmt.Sprintf("the service fails when it is asked which %d results changed last, but it answers other requests", leastFeedPage), Sorts: true, Newest: feed.Newest()}
+				return nil, &FeedError{Problem: "the service fails when it is asked which results changed last, but it answers other requests", Sorts: true, Newest: feed.Newest()}
 			}
 			most, tries = max(most/2, leastFeedPage), tries-1
 			continue

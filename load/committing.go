@@ -175,7 +175,7 @@ func (r *committing) makeVisible(ctx context.Context) error {
 	}
 	err := eachAt(ctx, r, StepParts, r.New, r.d.Commit)
 	if errors.Is(err, ErrConflict) { // an object of a part's name stays, so retries fail
-		err = &Error{Kind: ErrUnusable, Op: "write", Path: "the parts", Remedy: "move that file away (no manifest lists it), and run again", Err: err}
+		err = &Error{Kind: ErrUnusable, Op: "write", Path: "the parts", Remedy: "no run wrote that file, so it is no part of the dataset: move it away, then run the same command again", Err: err}
 	}
 	if err == nil && r.File != "" {
 		err = r.at(StepLetters, func() error { return r.writeLetters(ctx) })

@@ -152,7 +152,7 @@ func (c *Reconciler) Reconcile(ctx context.Context) error {
 // nameMethod sets in Verified how the run made sure that no result is lost, and what it
 // did not prove. The error has exit code 65 if the definition demands the proof.
 func (c *Reconciler) nameMethod() error {
-	v := c.Verified
+	v, cure := c.Verified, "to run without proof, leave out --strict and `verify: required`"
 	switch {
 	case c.Reader.Countless != "":
 		v.Method, v.Unproven = load.MethodRead, c.Reader.Countless
@@ -161,6 +161,10 @@ func (c *Reconciler) nameMethod() error {
 			v.Method = load.MethodChanges
 		} else if reading.MayMiss(c.Plan) {
 			v.Unproven = "results that changed during the run may be missing, because the service does not list what changed"
+			if c.Reader.Filtered() {
+				v.Unproven += " among those of a search or a view"
+				cure = "to get proof, leave out the search or the view; " + cure
+			}
 		}
 		if !c.Reader.Def.Extract.Verify {
 			v.Unproven = "the definition says verify: false"
@@ -173,7 +177,7 @@ func (c *Reconciler) nameMethod() error {
 	if v.Unproven != "" && c.Reader.Def.Extract.Proof {
 		return &definition.Fault{
 			Code: 65, Text: "not verified: " + v.Unproven + "; nothing was written, because --strict or verify: required asks for proof",
-			Cure: "to run without proof, leave out --strict and `verify: required`; `" + c.Reader.Def.Command("doctor") + "` shows what the service can prove",
+			Cure: cure + "; `" + c.Reader.Def.Command("doctor") + "` shows what the service can prove",
 		}
 	}
 	return nil

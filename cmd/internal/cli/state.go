@@ -241,13 +241,13 @@ func stateText(r *upkeep.StateReport) string {
 	for _, form := range r.Forms {
 		fmt.Fprintf(w, "\nform %s\n", plain.Line(form.Form))
 		if form.Next != nil {
-			unless := ""
+			next := "begins at " + console.Beginning(*form.Next)
 			if !slices.ContainsFunc(form.Outputs, func(o *upkeep.OutputState) bool {
 				return o.Manifest == nil || o.Manifest.Changes == nil || o.Manifest.Changes.Method != load.MethodChanges
 			}) { // every output's last run found out what had changed
-				unless = ", or at the watermark if the service can say what changed"
+				next = "begins at the watermark, and reads what changed before it; only if the service cannot list that, it " + next
 			}
-			fmt.Fprintf(w, "  the next run begins at %s%s\n", console.Beginning(*form.Next), unless)
+			fmt.Fprintf(w, "  the next run %s\n", next)
 		}
 		for _, out := range form.Outputs {
 			fmt.Fprintf(w, "  %s\n%s", plain.Line(out.Path), console.Columns("    ", outputRows(r, out)))

@@ -233,16 +233,17 @@ func (p *process) startCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "start DEFINITION",
 		Short: "Start the workflow of a definition, which a worker carries out",
-		Long: `Start checks a definition and starts its workflow. DEFINITION is its path relative to
---definitions. The workflow's id is formetl/PIPELINE, so only one can run at a time.
-With --wait, start waits for the end of the workflow, and ends with its exit code.`,
+		Long: `Start checks a definition and hands it to Temporal (at TEMPORAL_ADDRESS), which has a
+worker run it: one that you started with formetl-worker run. DEFINITION is its path
+relative to --definitions. The run's name in Temporal is formetl/PIPELINE, so only one
+can be under way. With --wait, start waits for its end, and ends with its exit code.`,
 		Example: `  formetl-worker start feedback.yaml
   formetl-worker start feedback.yaml --definitions /etc/formetl --form form1 --wait`,
 		Args: console.OneDefinition,
 		RunE: func(cmd *cobra.Command, args []string) error { return p.start(cmd.Context(), &f, args[0]) },
 	}
 	set := cmd.Flags()
-	set.StringArrayVar(&f.Forms, "form", nil, "only this form of the definition; repeatable")
+	set.StringArrayVar(&f.Forms, "form", nil, "run only this form of the definition; repeatable (default: all of them)")
 	f.RegisterVariables(set)
 	set.BoolVar(&f.wait, "wait", false, "wait until the workflow ends, and end with its exit code")
 	return cmd
