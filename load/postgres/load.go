@@ -105,6 +105,9 @@ func (l *loading) run(ctx context.Context) (change load.TableChange, err error) 
 		if err != nil {
 			return change, err
 		}
+		if err := l.forget(ctx, targets[i], before.manifest); err != nil {
+			return change, err
+		}
 		change.Deleted = n // after the last table, the number of deleted results
 	}
 	for i, target := range targets {
@@ -215,6 +218,36 @@ func (l *loading) remove(ctx context.Context, of, results *target) (n int64, err
 		return l.exec(ctx, "DELETE FROM "+of.sql()+" t WHERE "+gone, args...)
 	}
 	return l.exec(ctx, "UPDATE "+of.sql()+" t SET deleted_at = now()"+l.audited()+" WHERE deleted_at IS NULL AND ("+gone+")", args...)
+}
+
+// forget empties columns of results that were deleted softly, because no full load brings their
+// values again: columns that the results no longer have, and those whose pii rule is another now.
+func (l *loading) forget(ctx context.Context, of *target, before *load.Manifest) error {
+	if !l.load.Full || !of.softly || before == nil {
+		return nil
+	}
+	forgotten := of.dropped
+	for _, is := range l.load.Manifest.Schema {
+		same := func(was load.Column) bool { return was.From == is.From && was.PII == is.PII }
+		if slices.ContainsFunc(before.Schema, same) {
+			continue
+		}
+		for _, c := range of.columns {
+			element := of.list == is.Name && c.name != of.id && !slices.Contains(of.within, c.name)
+			if element || of.list == "" && c.name == is.Name {
+				forgotten = append(forgotten, c.name)
+			}
+		}
+	}
+	if len(forgotten) == 0 {
+		return nil
+	}
+	var set []string
+	for _, name := range forgotten {
+		set = append(set, quote(name)+" = NULL")
+	}
+	_, err := l.exec(ctx, "UPDATE "+of.sql()+" SET "+strings.Join(set, ", ")+" WHERE deleted_at IS NOT NULL")
+	return err
 }
 
 // merge updates the table's rows that differ from those read, and inserts missing rows.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -432,8 +433,22 @@ func TestLater(t *testing.T) {
 	if _, err := b.carry(b.table, renamed); err != nil {
 		t.Fatal(err)
 	}
-	if got := b.query("SELECT string_agg(result || ' ' || answer, ', ' ORDER BY result) FROM forms.feedback"); got != "1 a, 2 b" {
+	const rows = "SELECT string_agg(result || ' ' || coalesce(answer, '-'), ', ' ORDER BY result) FROM forms.feedback"
+	if got := b.query(rows); got != "1 a, 2 b" {
 		t.Errorf("the table holds %q", got)
+	}
+	// By another pii rule, what a deleted result answered is nowhere any more.
+	if _, renamed.Version, err = b.table.Last(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	renamed.Manifest.RunID = "stricter"
+	renamed.Manifest.Schema = slices.Clone(renamed.Manifest.Schema)
+	renamed.Manifest.Schema[1].PII = "redact"
+	if _, err := b.carry(b.table, renamed); err != nil {
+		t.Fatal(err)
+	}
+	if got := b.query(rows); got != "1 a, 2 -" {
+		t.Errorf("after a stricter rule the table holds %q", got)
 	}
 }
 
