@@ -184,8 +184,8 @@ func TestDriftOfRunsThatFail(t *testing.T) {
 	}
 }
 
-// TestDriftOfFull: what a run drops whole it reports, though its columns are
-// inferred anew and have no such column.
+// TestDriftOfFull: a run that replaces the dataset tells of every column that this drops or
+// renames, whether the form or the schema changed.
 func TestDriftOfFull(t *testing.T) {
 	l := &driftingForm{w: newWorld(t)}
 	l.next([]string{"1 text Name", "3 text Fax"})
@@ -196,8 +196,15 @@ func TestDriftOfFull(t *testing.T) {
 	l.next([]string{"1 text Name", "7 text Mobile"})
 	o := options()
 	o.Full = true
-	for i, want := range []string{"added item:7 item_7 [] [string] Mobile\nremoved item:3 item_3 [string] [] Fax breaks", ""} {
-		if got := l.run(l.w.days(), o); pipelinestest.ChangeLines(got.Changes) != want {
+	for i, want := range []string{
+		"added item:7 item_7 [] [string] Mobile\nremoved item:3 item_3 [string] [] Fax breaks", "",
+		"renamed result_id id [result_id] [id] breaks\nrenamed item:1 answer [item_1] [answer] breaks\nremoved meta:result_status result_status [string] [] Result status breaks\nremoved meta:date_finish date_finish [timestamp] [] Date finish breaks\nremoved item:7 item_7 [string] [] Mobile breaks",
+	} {
+		def := l.w.days()
+		if i == 2 {
+			def.Schema = declared(t, schemas.UnknownIgnore, "", "string")
+		}
+		if got := l.run(def, o); pipelinestest.ChangeLines(got.Changes) != want {
 			t.Errorf("run %d: got\n%s\nwant\n%s", i+1, pipelinestest.ChangeLines(got.Changes), want)
 		}
 	}

@@ -337,7 +337,7 @@ func (f *formRun) plan(ctx context.Context, d *decision) (*reconcile.Reconciler,
 // hold results, and the results without a date.
 func (f *formRun) read(ctx context.Context, c *reconcile.Reconciler, inherited *checkpoint.Inherited) error {
 	r := f.reader
-	if err := r.ChooseSchema(ctx, reading.Start{Plan: c.Plan, Windows: c.Windows, Read: c.Interval.Read, Known: f.outputs.Columns, Inherited: inherited}); err != nil {
+	if err := r.ChooseSchema(ctx, reading.Start{Plan: c.Plan, Windows: c.Windows, Read: c.Interval.Read, Known: f.outputs.Columns, Names: f.outputs.Names(), Inherited: inherited}); err != nil {
 		return err
 	}
 	if err := f.takeOver(ctx, c.Windows, inherited); err != nil {

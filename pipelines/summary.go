@@ -51,9 +51,11 @@ func (f *formRun) summarise(snapshot *reconcile.Snapshot) {
 			f.drift(fmt.Sprintf("column %s stays empty, because API v1 does not tell typed texts from choices; ask by API v2, or give the column from %q its choices in the schema file, such as choices: [red, blue]", c.Name, c.From.Item()))
 		}
 	}
-	r.Changes = formChanges(f, reconcile.Columns(snapshot.Schema, snapshot.Labels, snapshot.Windows), snapshot.Labels, s)
+	columns := reconcile.Columns(snapshot.Schema, snapshot.Labels, snapshot.Windows)
+	r.Changes = formChanges(f, columns, snapshot.Labels, s)
 	for _, c := range r.Changes {
-		if c.Kind == schemas.ColumnRemoved && f.job.Def.File == "" { // an export tells no changes
+		has := slices.ContainsFunc(columns, func(is schemas.Column) bool { return is.Name == c.Column })
+		if has && c.Kind == schemas.ColumnRemoved && f.job.Def.File == "" { // an export tells no changes
 			f.drift(fmt.Sprintf("column %s stays empty, because the form has no %s", c.Column, c.From))
 		}
 	}

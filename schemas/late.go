@@ -163,3 +163,24 @@ func (c Column) choicePairs(names []string) string {
 	data, _ := json.Marshal(pairs) // marshalling strings gives no error
 	return string(data)
 }
+
+// Names are the names that columns have, by their sources.
+type Names map[Source]string
+
+// Keep gives the columns the names that they have in n. Another column with such a name gets a
+// hash of its source, as in Merge.
+func (n Names) Keep(columns []Column) {
+	var kept, others []Column
+	for _, c := range columns {
+		if name, named := n[c.From]; named {
+			c.Name = name
+			kept = append(kept, c)
+		} else {
+			others = append(others, c)
+		}
+	}
+	all := &Schema{Columns: Merge(kept, others)}
+	for i, c := range columns {
+		columns[i].Name = all.Columns[all.Find(c.From)].Name
+	}
+}

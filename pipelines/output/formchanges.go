@@ -53,7 +53,7 @@ func (f FormSeen) Changes(before *load.Manifest, whole bool) []schemas.Change {
 		changes = append(changes, f.column(c, was, before != nil && was == nil && c.Inferred, gone)...)
 	}
 	if before != nil && whole {
-		changes = append(changes, f.dropped(before, gone)...)
+		changes = append(changes, f.dropped(before)...)
 	}
 	return append(changes, f.ignored(before)...)
 }
@@ -90,6 +90,9 @@ func (f FormSeen) column(c schemas.Column, was *load.Column, added bool, gone fu
 	if now != "" && label != "" && now != label {
 		note(schemas.Change{Kind: schemas.ColumnRelabelled, Was: label, Is: now})
 	}
+	if was != nil && was.Name != c.Name {
+		note(schemas.Change{Kind: schemas.ColumnRenamed, Was: was.Name, Is: c.Name, Breaking: true})
+	}
 	is := f.Stats.Seen[c.From].ItemType
 	if was != nil && was.ItemType != "" && is != "" && is != was.ItemType {
 		note(schemas.Change{Kind: schemas.ColumnRetyped, Key: "item_type", Was: was.ItemType, Is: is})
@@ -100,13 +103,12 @@ func (f FormSeen) column(c schemas.Column, was *load.Column, added bool, gone fu
 	return changes
 }
 
-// dropped lists the columns of the manifest before whose items are gone from the form and
-// which this run, having inferred its columns anew, does not have either.
-func (f FormSeen) dropped(before *load.Manifest, gone func(schemas.Source, string, bool) bool) []schemas.Change {
+// dropped lists the columns of the manifest before that this run does not have.
+func (f FormSeen) dropped(before *load.Manifest) []schemas.Change {
 	var changes []schemas.Change
 	for _, was := range before.Schema {
 		from, err := schemas.ParseSource(was.From)
-		if err != nil || was.Gone || !gone(from, was.Label, false) || hasSource(f.Columns, from) {
+		if err != nil || hasSource(f.Columns, from) {
 			continue
 		}
 		changes = append(changes, schemas.Change{

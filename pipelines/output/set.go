@@ -267,6 +267,22 @@ func (s *Set) Before() (m *load.Manifest, whole bool) {
 	return nil, false
 }
 
+// Names returns the names that columns have in the manifest before, which a run with --full keeps
+// although it infers its columns anew: a changed heading renames no column.
+func (s *Set) Names() schemas.Names {
+	m, _ := s.Before()
+	if m == nil || !s.job.Full || m.Names != s.job.naming() {
+		return nil
+	}
+	names := make(schemas.Names, len(m.Schema))
+	for _, c := range m.Schema {
+		if from, err := schemas.ParseSource(c.From); err == nil {
+			names[from] = c.Name
+		}
+	}
+	return names
+}
+
 // DropStaged removes the objects that killed runs had staged. runs are their ids. If the
 // removal fails, `formetl clean` removes them later.
 func (s *Set) DropStaged(ctx context.Context, runs ...string) {

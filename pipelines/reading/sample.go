@@ -32,6 +32,7 @@ type Start struct {
 	Windows   []*Window
 	Read      extract.Window
 	Known     []schemas.Column      // columns in the manifests of earlier runs
+	Names     schemas.Names         // names that inferred columns keep
 	Inherited *checkpoint.Inherited // what an earlier run read; nil if nothing can be taken over
 }
 
@@ -62,7 +63,7 @@ func (r *Reader) ChooseSchema(ctx context.Context, s Start) error {
 	if err != nil {
 		return errors.Join(err, r.salvage(ctx, s, pages, err))
 	}
-	if err := r.infer(pages); err != nil {
+	if err := r.infer(pages, s.Names); err != nil {
 		return err
 	}
 	if len(pages) == 1 && pages[0].Len() == 0 {
@@ -71,8 +72,9 @@ func (r *Reader) ChooseSchema(ctx context.Context, s Start) error {
 	return nil
 }
 
-func (r *Reader) infer(pages []*page.Page) error {
+func (r *Reader) infer(pages []*page.Page, names schemas.Names) error {
 	r.Schema = transform.Infer(r.Name, pages, r.Def.Names)
+	names.Keep(r.Schema.Columns)
 	if err := r.checkColumns(); err != nil {
 		return err
 	}
@@ -97,7 +99,7 @@ func (r *Reader) salvage(ctx context.Context, s Start, pages []*page.Page, cause
 	if !r.Keeps(cause) || results < salvageResults {
 		return nil
 	}
-	if err := r.infer(pages); err != nil {
+	if err := r.infer(pages, s.Names); err != nil {
 		return err
 	}
 	ctx, cancel := load.Lingering(ctx, load.Grace) // no requests follow
