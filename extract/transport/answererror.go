@@ -86,7 +86,7 @@ func (e *AnswerError) Hint() string {
 	case e.NotService() && e.API != "":
 		return fmt.Sprintf("write api: %[1]s below source: in the definition, or give --api %[1]s to a command without a definition; if that does not help, check base_url", e.API)
 	case e.NotService():
-		return "set base_url (--base-url, FORMETL_BASE_URL) to the service's own address, such as https://fs1.example.com"
+		return "set base_url (--base-url, FORMETL_BASE_URL) to the service's own address, such as https://fs1.example.com; if it was right before, this may be a login or maintenance page: open the address in a browser, and run again"
 	case !e.Temporary():
 		return "check that base_url is the service's own address; if it is, send this message to those who run the service, or try the other API (api: v1 or v2 in the definition, --api in a command without one)"
 	}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/google/renameio/v2/maybe"
 
@@ -47,7 +48,11 @@ func unwritable(flag, path string, err error) error {
 	if p := new(os.PathError); errors.As(err, &p) {
 		err = p.Err // the path of the trial file would only confuse
 	}
-	return &load.Error{Kind: load.ErrUnusable, Op: "write the " + flag, Path: path, Remedy: "give --" + flag + " a file in a folder that exists and that you can write to", Err: err}
+	kind, remedy := load.ErrUnusable, "give --"+flag+" a file in a folder that exists and that you can write to"
+	if errors.Is(err, syscall.ENOSPC) {
+		kind, remedy = load.ErrFailed, "free some space on that disk"
+	}
+	return &load.Error{Kind: kind, Op: "write the " + flag, Path: path, Remedy: remedy, Err: err}
 }
 
 // Write writes the reports of runs to the file of --report: one report, or a list for none or
