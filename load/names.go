@@ -57,7 +57,7 @@ const (
 // BadName is the error, an ErrConfig, of an object name that destinations refuse. The name could
 // lead out of the destination, lie in the control folder, or not be storable everywhere.
 func BadName(name, problem string) error {
-	return &Error{Kind: ErrConfig, Op: "use", Path: fmt.Sprintf("the name %q", name), Err: errors.New(problem), Remedy: "write names with single / between them, without . or .. and without / at the beginning or end"}
+	return &Error{Kind: ErrConfig, Op: "use", Path: fmt.Sprintf("the name %q", name), Err: errors.New(problem), Remedy: "choose another name: names with single / between them, without . or .. and without / at the beginning or end"}
 }
 
 // CheckName checks the name of an object. It must be relative, slash-separated

@@ -83,7 +83,7 @@ func (f *formRun) askChanges(ctx context.Context, d *decision) (err error) {
 	}
 	f.reader.Pages.CountUnstamped(d.changes.Usable)
 	if s := d.changes; s.Reason != "" {
-		f.reader.Log.LogAttrs(ctx, slog.LevelInfo, "the service does not list what changed; this run reads the lookback again instead, and does not notice changes to older results",
+		f.reader.Log.LogAttrs(ctx, slog.LevelInfo, "the service's list of changes cannot be used; this run reads the lookback again instead, and does not notice changes to older results",
 			slog.String("reason", s.Reason), slog.String("hint", "`"+f.reader.Def.Command("run", "--full")+"` reads such changes too"))
 	}
 	return nil

@@ -39,7 +39,7 @@ func TestValidateReading(t *testing.T) {
 		{"float64", func(c *Column) { c.Reading.Decimal = ",," }, "decimal_separator: \",,\" cannot be a separator"},
 		{"float64", func(c *Column) { c.Reading.Group = "0" }, "group_separator: \"0\" cannot be a separator"},
 		{"int64", func(c *Column) { c.Required, c.OnError = true, OnErrorSetNull }, "nullable: nullable: false and on_error: set_null contradict each other"},
-		{"int64", func(c *Column) { c.From, c.Reading.Group = Source{Kind: FromResultID}, "," }, "from: the result's id has no format and no separators; remove them"},
+		{"int64", func(c *Column) { c.From, c.Reading.Group = Source{Kind: FromResultID}, "," }, "from: format: and group_separator: are not for the result's id; remove them"},
 		{"list<string>", func(c *Column) { c.Choices = []string{"a"} }, "choices: choices have no effect"},
 		{"int64", func(c *Column) { c.Required, c.PII.Kind = true, PIIDrop }, "nullable: pii: drop leaves the column out"},
 	} {

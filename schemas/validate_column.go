@@ -50,7 +50,7 @@ func (v *validator) reading(i int, c Column) {
 		v.add(i, "group_separator", "group_separator needs the type int64, float64 or decimal, not %s", c.Type)
 	}
 	if c.From.Kind == FromResultID && (r.Group != "" || len(r.Formats) > 0) {
-		v.add(i, "from", "the result's id has no format and no separators; remove them")
+		v.add(i, "from", "format: and group_separator: are not for the result's id; remove them")
 	}
 	v.separator(i, "decimal_separator", r.Decimal)
 	v.separator(i, "group_separator", r.Group)

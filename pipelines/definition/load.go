@@ -216,7 +216,7 @@ func readForms(v value, nameOf func(value) (value, bool)) []string {
 		case slices.Contains(forms, form):
 			e.Fail("keep one of them", "the form %s is listed twice", Quote(form))
 		case glob && badGlob != nil:
-			e.Fail("close every [ with a ], or put a \\ before it", "%s is not a valid pattern of forms' names", Quote(form))
+			e.Fail("close every [ with a ]; if the name has a [ itself, write \\[ in single quotes", "%s is not a valid pattern of forms' names", Quote(form))
 		case glob && strings.Contains(form, "/"):
 			e.Fail("leave out the slash, and what is before it", "%s matches no form, because a form's name has no slash", Quote(form))
 		case !glob && badName != "":

@@ -167,8 +167,8 @@ func (p *place) keepsColumns(kept []schemas.Column) error {
 func (p *place) changed(what, was, is, why string) error {
 	return &definition.Fault{
 		Code: 78,
-		Text: fmt.Sprintf("%s: %s was %s and is %s now%s", p.Path, what, was, is, why),
-		Cure: fmt.Sprintf("undo the change, or give the output a new path, or replace the whole dataset with `%s`", p.job.Def.Command("run", "--full")),
+		Text: fmt.Sprintf("%s: nothing was written: %s was %s and is %s now%s", p.Path, what, was, is, why),
+		Cure: fmt.Sprintf("`%s` reads all results again and replaces every part, without results that the service has deleted; or undo the change, or give the output a new path", p.job.Def.Command("run", "--full")),
 	}
 }
 

@@ -288,8 +288,8 @@ func (f *Folder) Fetch(ctx context.Context, s *reconcile.Snapshot, deleted idset
 	f.unfetched = f.failing.Set()
 	if rest := f.report.Rest(); rest != "" && f.job.Def.Extract.Proof {
 		return &definition.Fault{
-			Code: 65, Text: fmt.Sprintf("some uploaded files were not stored: %s, such as %s; no output was written, because --strict or verify: required asks for all files", rest, f.example),
-			Cure: "to try again, add --full to the command (export: --fresh); to go on without these files, leave out --strict and `verify: required`",
+			Code: 65, Text: fmt.Sprintf("the service did not give all uploaded files: %s, such as %s; no output was written, because --strict or verify: required asks for all files", rest, f.example),
+			Cure: "to go on without these files, leave out --strict and `verify: required`; if the service has them again, add --full to the command (export: --fresh), which asks for them again",
 		}
 	}
 	return nil
@@ -436,7 +436,7 @@ func (f *Folder) count(id int64, is file, fetched bool) error {
 		f.failing.Add(id)
 	}
 	if is.Status != transport.FileStored {
-		f.example = cmp.Or(f.example, fmt.Sprintf("%s of result %d (%s)", is.Name, id, is.Status))
+		f.example = cmp.Or(f.example, fmt.Sprintf("%s of result %d", is.Name, id))
 	}
 	if f.report.Files[is.Status]++; is.Status == transport.FileStored {
 		f.report.Bytes += is.Bytes

@@ -165,7 +165,7 @@ func (f *labelsFlags) read(path string, file *labels.File) (failed error) {
 			return &definition.Fault{Code: 73, Text: "--flat " + file.Path + " already exists", Cure: "add --force to overwrite it, or choose another file"}
 		}
 		if err != nil {
-			return err
+			return &definition.Fault{Code: 73, Text: "the copy of --flat cannot be written: " + err.Error(), Cure: "make its folder (mkdir -p " + definition.ShellWord(filepath.Dir(file.Path)) + "), or give --flat another path"}
 		}
 		defer func() {
 			if failed = cmp.Or(failed, flat.Close()); failed != nil {

@@ -40,9 +40,9 @@ func (s *ServiceFlags) Register(f *pflag.FlagSet) {
 	f.StringVar(&s.KeyFile, "api-key-file", "", "file that contains the API key (default: the variable FORMETL_API_KEY)")
 	f.BoolVar(&s.source.AllowHTTP, "allow-http", false, "allow sending the key over unencrypted HTTP to other machines")
 	r := &s.source.Requests
-	f.DurationVar(&r.Timeout, "timeout", transport.DefaultTimeout, "how long to wait for one answer")
-	f.IntVar(&r.Retries, "retries", transport.DefaultRetries, "how often to retry a request that may succeed later")
-	f.DurationVar(&r.Patience, "patience", 0, fmt.Sprintf("how long to retry a request, and to wait for a service that does not answer (default %s, but %s until the service has answered once)", transport.DefaultPatience, transport.DefaultFirstPatience))
+	f.DurationVar(&r.Timeout, "timeout", transport.DefaultTimeout, "how long one attempt may wait for its answer")
+	f.IntVar(&r.Retries, "retries", transport.DefaultRetries, "how often to try a request again that may succeed later; --patience may end that earlier")
+	f.DurationVar(&r.Patience, "patience", 0, fmt.Sprintf("how long to go on trying one request (default %s, but %s until the service has answered once); --retries may end that earlier", transport.DefaultPatience, transport.DefaultFirstPatience))
 	f.IntVar(&r.Concurrency, "concurrency", transport.DefaultConcurrency, "how many requests to send at once")
 	f.IntVar(&r.PerMinute, "requests-per-minute", 0, fmt.Sprintf("most requests per minute; 0 for no limit (default: by API v2 %d, else no limit)", definition.DefaultV2PerMinute))
 }
