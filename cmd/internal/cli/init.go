@@ -112,7 +112,7 @@ func (s *initSession) run(ctx context.Context) error {
 	}
 	file := definition.ShellWord(s.answers.file)
 	s.tell("\nNext:\n" + strings.TrimRight(console.Columns("  ", [][]string{
-		{callable() + " doctor " + file, "checks the key, the zone and the outputs"},
+		{callable() + " doctor " + file, "checks the key, the forms and the outputs"},
 		{callable() + " plan " + file, "shows what a run would read"},
 		{callable() + " run " + file, "reads the results and writes them"},
 	}), "\n"))

@@ -62,7 +62,7 @@ func (p *process) start(level slog.Level, read func() (pipelines.Options, error)
 }
 
 // machinesZone is the note of commands that take the machine's zone because none was given.
-const machinesZone = "note: no time zone was given, so the times of the results are taken as %s, this machine's zone; if the account has another zone, all times are wrong by hours: give --timezone, such as --timezone America/Chicago"
+const machinesZone = "note: no time zone was given, so the account's zone is taken to be %s, as on this machine; if it is another, local times and ranges are wrong by hours, and by API v1 all times: give --timezone, such as --timezone America/Chicago"
 
 // Whether a command needs the API keys of its definitions.
 const (
