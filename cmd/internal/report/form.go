@@ -92,7 +92,7 @@ func (f form) Plan() []against {
 	return slices.Concat([]against{{name, f.Planned.Results, results}}, list, []against{
 		{"Requests for results and changes", pages, f.Requests.Results},
 		{"Requests for counts", p.Counts, f.Requests.Count},
-		{"All requests", p.Total, f.Requests.Results + f.Requests.Count},
+		{"Both kinds of requests", p.Total, f.Requests.Results + f.Requests.Count},
 	})
 }
 
@@ -112,8 +112,8 @@ func (f form) PlanNotes() string {
 	if f.Requests.Retries > 0 {
 		notes = append(notes, "Retries, which this table does not count: "+plain.Thousands(f.Requests.Retries)+".")
 	}
-	if b := p.Budget; b.Minutes != nil {
-		notes = append(notes, fmt.Sprintf("At most %s a minute are allowed, so the planned requests take at least %s.", plain.Plural(b.PerMinute, "request"), time.Duration(*b.Minutes*float64(time.Minute)).Round(time.Second)))
+	if b := p.Budget; b.Minutes != nil && *b.Minutes > 1 {
+		notes = append(notes, fmt.Sprintf("At most %s a minute are allowed, so the planned requests take about %s.", plain.Plural(b.PerMinute, "request"), time.Duration(*b.Minutes*float64(time.Minute)).Round(time.Second)))
 	}
 	if b := p.Budget; b.DayShare != nil {
 		notes = append(notes, fmt.Sprintf("They are %.1f %% of the %s that are allowed in 24 hours.", 100**b.DayShare, plain.Plural(b.PerDay, "request")))
