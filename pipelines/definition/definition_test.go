@@ -146,7 +146,7 @@ func TestFullDefinition(t *testing.T) {
 		File: file, Name: "feedback", Forms: []string{"form1", "survey-*", "007", "orders"}, Exclude: []string{"survey-test"},
 		State: "s3://bucket/state/", StateS3: &S3{Region: "eu-west-1", Endpoint: "https://s3.example.com"}, Names: schemas.ByLabel,
 		Source: Source{
-			BaseURL: "https://fs1.example.com", Account: "acme", Key: transport.NewSecret(canary).From("FORMETL_API_KEY"), Zone: zone,
+			BaseURL: "https://fs1.example.com", Account: "acme", Key: transport.NewSecret(canary).From("the environment variable FORMETL_API_KEY"), Zone: zone,
 			Requests: Requests{Concurrency: 7, PerMinute: 50, PerDay: 10000, OwnBudgets: true, Timeout: 45 * time.Second, Retries: 3, Patience: 90 * time.Second, MaxRequests: 5000},
 		},
 		Extract: Extract{
@@ -216,7 +216,7 @@ func TestDefaults(t *testing.T) {
 	want := &Definition{
 		File: filepath.Join(dir, "p.yaml"), Name: "p", Forms: []string{"form1"}, State: filepath.Join(dir, ".formetl"), Names: schemas.ByLabel,
 		Source: Source{
-			BaseURL: "https://fs1.example.com", Account: "acme", Key: transport.NewSecret(canary).From("FORMETL_API_KEY"), Zone: time.UTC,
+			BaseURL: "https://fs1.example.com", Account: "acme", Key: transport.NewSecret(canary).From("the environment variable FORMETL_API_KEY"), Zone: time.UTC,
 			Requests: Requests{Concurrency: 4, Timeout: 30 * time.Second, Retries: 8, MaxRequests: 100_000},
 		},
 		Extract: Extract{Settle: time.Minute, Lookback: 72 * time.Hour, Changes: ChangesAuto, Verify: true},

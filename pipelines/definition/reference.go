@@ -226,18 +226,14 @@ func (r *reader) readKey(source, v value) {
 	case !r.o.Key.IsZero():
 		r.key = r.o.Key
 	case ok && (r.secrets != nil || ref.kind != "cmd"):
-		text, _, err := ref.read(r.dir, r.o.Secrets)
+		text, where, err := ref.read(r.dir, r.o.Secrets)
 		if err != nil && r.secrets != nil {
 			apiKey.fail(v, source, ref, err)
 		}
 		if err != nil {
 			return
 		}
-		origin := ref.target
-		if ref.kind == "cmd" { // a command may hold secrets
-			origin = "the output of ${cmd:…}"
-		}
-		r.key = transport.NewSecret(text).From(origin)
+		r.key = transport.NewSecret(text).From(where)
 	}
 	if r.secrets != nil || !r.o.Key.IsZero() {
 		r.def.Source.Key = r.key
@@ -247,11 +243,11 @@ func (r *reader) readKey(source, v value) {
 // KeyFromFile reads an API key from a file that holds nothing but the key. Blanks and line ends
 // around the key are cut off. Errors never hold the file's content.
 func KeyFromFile(file string) (transport.Secret, error) {
-	text, _, err := reference{"file", file}.read("", Secrets{})
+	text, where, err := reference{"file", file}.read("", Secrets{})
 	if err != nil {
 		return transport.Secret{}, err
 	}
-	return transport.NewSecret(text).From(file), nil
+	return transport.NewSecret(text).From(where), nil
 }
 
 // Secrets resolves the references of a definition to the environment and to commands.
