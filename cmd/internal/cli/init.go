@@ -116,6 +116,9 @@ func (s *initSession) run(ctx context.Context) error {
 		{callable() + " plan " + file, "shows what a run would read"},
 		{callable() + " run " + file, "reads the results and writes them"},
 	}), "\n"))
+	if strings.HasPrefix(s.answers.key, "${env:") {
+		s.tell("cron does not have your shell's variables: for it, write api_key: ${file:key}, with the key in the file key.")
+	}
 	return nil
 }
 

@@ -84,7 +84,7 @@ func TestInitOnATerminal(t *testing.T) {
 	s.types("[file]:", "dataset", "Enter")
 	s.types("[lake/{form}/]:", "Enter")
 	s.types("[incremental]:", "Enter")
-	s.types("writes them\nready>", "formetl run orders.yaml --progress off && echo went''well", "Enter")
+	s.types("in the file key.\nready>", "formetl run orders.yaml --progress off && echo went''well", "Enter")
 	s.types("wentwell\nready>", "exit", "Enter")
 	if _, err := os.Stat(filepath.Join(dir, "lake", "orders", "_SUCCESS")); err != nil {
 		t.Error(err)
