@@ -165,7 +165,7 @@ func badSchema() []badDefinition {
 		s("schema is a list", "schema: [a]", 8, "schema", "text is expected, not a list", "one value"),
 		s("unknown rule", "schema: {unknown: drop}", 8, "schema.unknown", "not one of add, ignore, fail", "write one of"),
 		s("max_rejects", "schema: {max_rejects: -1}", 8, "schema.max_rejects", "not a whole number in the range", "from 0"),
-		s("empty rule", "schema: {empty: null}", 8, "schema.empty", "no value", "leave the key out"),
+		s("empty rule", "schema: {empty: null}", 8, "schema.empty", "no value", "if it is optional"),
 		s("nothing to write", "schema: {unknown: ignore}", 8, "schema", "there is nothing to write", "list columns"),
 		col("no such type", "{name: a, from: 'item:1', type: integer}", "columns[1].type", `"integer"`, "int64"),
 		col("no such source", "{name: a, from: items:1, type: string}", "columns[1].from", `"items:1"`, "use result_id, meta:ID, item:ID or other:ID"),

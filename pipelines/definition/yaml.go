@@ -47,7 +47,7 @@ func readDocument(file string) (*document, value, error) {
 			remedy = "give a definition or a schema file (YAML), not a file of results"
 		}
 		if beside, _ := filepath.Glob(filepath.Join(filepath.Dir(file), "*.y*ml")); errors.Is(err, fs.ErrNotExist) {
-			remedy = cmp.Or(plain.Suggest(file, beside), remedy)
+			remedy = cmp.Or(plain.Suggest(file, beside), plain.Suggest(file+".yaml", beside), remedy)
 		}
 		return nil, value{}, &Error{File: file, Err: err, Problems: []Problem{{Message: fmt.Sprintf("the file cannot be read: %v", err), Remedy: remedy}}}
 	}

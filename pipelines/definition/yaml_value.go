@@ -146,11 +146,11 @@ func (v value) Text() (string, bool) {
 	s, ok := v.Scalar()
 	switch {
 	case v.IsEmpty():
-		v.Fail("write a value after the colon, or leave the key out", "there is no value")
+		v.Fail("write a value after the colon, or leave the key out if it is optional", "there is no value")
 	case !ok:
 		v.Fail("write one value, in quotes if it is true, false or null", "text is expected, not %s", v.Kind())
 	case s == "":
-		v.Fail("write a value, or leave the key out", "the value is empty")
+		v.Fail("write a value, or leave the key out if it is optional", "the value is empty")
 	case strings.ContainsRune(s, 0):
 		v.Fail("remove the character", "the value contains the character NUL")
 	default:

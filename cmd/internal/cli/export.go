@@ -473,7 +473,7 @@ func formatOf(file, flag string) (format, codec string, err error) {
 	at := slices.IndexFunc(all, func(f load.Format) bool { return strings.HasSuffix(stem, f.Extension) })
 	switch {
 	case flag == "" && at < 0:
-		return "", "", fmt.Errorf("-o %s: this extension belongs to no format; use one of the extensions %s, or add --format", file, strings.Join(formatNames(), ", "))
+		return "", "", fmt.Errorf("-o %s: the name does not say the format; use one of the extensions %s, or add --format", file, strings.Join(formatNames(), ", "))
 	case flag != "" && at >= 0 && all[at].Name != flag:
 		return "", "", fmt.Errorf("-o %s has the extension of %s, but --format says %s: change one of them", file, all[at].Name, flag)
 	case flag != "":

@@ -147,7 +147,7 @@ func (s *initSession) begin() error {
 			s.p.log.Tell(slog.LevelWarn, fmt.Sprintf(machinesZone, console.MachineZone()))
 		}
 		if *a = s.proposed(); a.baseURL == "" || a.account == "" || len(a.forms) == 0 {
-			return console.Usagef("init asks nothing without a terminal or with --no-input: give all of --base-url, --account and --form")
+			return console.Usagef("init asks nothing without a terminal or with --no-input: give all of --base-url, --account and --form; in a form's link, such as https://fs1.example.com/acme/form1/, they are https://fs1.example.com, acme and form1")
 		}
 	}
 	if err := s.check(); err != nil {

@@ -55,6 +55,8 @@ func mistakes() []mistake {
 		{args: "run p.yaml --dry-run --report dry.json"},
 		{args: "export form1"},
 		{args: "export --form form1 -output x.csv"},
+		{args: "export --form form1 -out x.csv"},
+		{args: "export feedback.yaml"},
 		{args: "preview --form form1 --latest 5"},
 		{args: "export --forms form1"},
 		{args: "run"},

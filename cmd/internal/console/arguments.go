@@ -48,14 +48,16 @@ func Arguments(least, most int, what string) cobra.PositionalArgs {
 		if len(args) > most {
 			text += fmt.Sprintf(", and %q is too many (put a value with spaces into quotes)", args[most])
 		}
-		switch form, out := cmd.Flag("form"), cmd.Flag("output"); {
+		form, out := cmd.Flag("form"), cmd.Flag("output")
+		open := out != nil && (!out.Changed || slices.Contains([]string{"ut", "utput"}, out.Value.String())) // -out means -o ut
+		switch file := len(args) > 0 && strings.HasSuffix(args[0], ".yaml"); {
 		case most > 0 || form == nil:
-		case out != nil && !out.Changed && strings.HasSuffix(args[0], ".yaml"):
+		case file && cmd.Name() == "export":
+			text += "; did you mean formetl run " + definition.ShellWord(args[0]) + "?"
+		case open && (file || form.Changed):
 			text += "; did you mean --output " + definition.ShellWord(args[0]) + "?"
 		case !form.Changed:
 			text += "; did you mean --form " + definition.ShellWord(args[0]) + "?"
-		case out != nil && (!out.Changed || out.Value.String() == "utput"): // -output means -o utput
-			text += "; did you mean --output " + definition.ShellWord(args[0]) + "?"
 		}
 		return Usagef("%s", text)
 	}

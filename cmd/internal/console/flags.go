@@ -234,7 +234,7 @@ func CheckForm(form string) error {
 	case form == "." || form == "..":
 		return fmt.Errorf("--form %q is not the name of a form; `formetl forms` lists the names", form)
 	case strings.ContainsAny(form, "/\\\x00"):
-		return fmt.Errorf("--form %q: the name of a form contains no slash; `formetl forms` lists the names", form)
+		return fmt.Errorf("--form %q: the name of a form contains no slash; in a link such as https://fs1.example.com/acme/form1/, it is form1; `formetl forms` lists the names", form)
 	}
 	return nil
 }
