@@ -26,7 +26,7 @@ import (
 type File struct {
 	Path    string
 	Zone    string // IANA name of the account's zone
-	Local   bool   // timestamps are wall-clock times without an offset, as profile excel writes them
+	Local   bool   // timestamps are wall-clock times without an offset, as profile excel writes them; Measure finds out
 	Columns []Column
 	Broken  string // the first place of a line break in a value or heading; "" for none
 }
@@ -83,7 +83,7 @@ func (f *File) Measure(r io.Reader, flat io.Writer) error {
 		_, _ = begin.Discard(len(bom)) // nothing fails after Peek
 	}
 	in, out := csv.NewReader(begin), csv.NewWriter(flat)
-	in.ReuseRecord, in.FieldsPerRecord = true, len(f.Columns)
+	in.ReuseRecord = true
 	for row := 0; ; row++ {
 		record, err := in.Read()
 		if err == io.EOF {
@@ -91,7 +91,10 @@ func (f *File) Measure(r io.Reader, flat io.Writer) error {
 			return out.Error()
 		}
 		if err != nil {
-			return err
+			return fmt.Errorf("it is no CSV file that formetl wrote: %w", err)
+		}
+		if len(record) != len(f.Columns) {
+			return fmt.Errorf("it has %s where the definition writes %d; a file of --select has too few", plain.Plural(len(record), "column"), len(f.Columns))
 		}
 		for i, text := range record {
 			c := &f.Columns[i]
@@ -103,6 +106,8 @@ func (f *File) Measure(r io.Reader, flat io.Writer) error {
 			case row > 0 && c.Type.Kind == schemas.Int64:
 				n, _ := strconv.ParseFloat(text, 64) // 0 for null
 				c.large = c.large || math.Abs(n) >= 1<<53
+			case row > 0 && c.Type.Kind == schemas.Timestamp:
+				f.Local = f.Local || strings.Contains(text, " ")
 			case row == 0 && text != c.Name:
 				return errors.New("the file's columns are not those of the definition; run `formetl run` for this definition, then this command again")
 			}

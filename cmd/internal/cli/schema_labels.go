@@ -95,7 +95,7 @@ func schemaLabels(ctx context.Context, p *process, files []string, f labelsFlags
 	if out.Profile == "excel" {
 		inFile = load.ForSheets
 	}
-	file := &labels.File{Zone: def.Source.Zone.String(), Local: out.Profile == "excel", Columns: labels.Columns(columns, choices, inFile)}
+	file := &labels.File{Zone: def.Source.Zone.String(), Columns: labels.Columns(columns, choices, inFile)}
 	at, err := output.Locate(def, out, job.Form, job.RunID)
 	if err == nil {
 		err = f.read(cmp.Or(f.csv, at.Path), file)
