@@ -74,7 +74,7 @@ func TestValidateOther(t *testing.T) {
 		{"c item:1 string", func(c []Column) { c[0].Other, c[0].Choices = OtherColumn, []string{"red"} }, ""},
 		{"t other:1 string", func([]Column) {}, ""},
 		{"c item:1 string", func(c []Column) { c[0].Other = "colum" }, `columns[0].other: unknown value "colum"; use one of column, inline`},
-		{"c item:1 string", func(c []Column) { c[0].Choices = []string{"red"} }, "columns[0].choices: choices have no effect without list_as: columns or other: column; add one of these, or remove choices"},
+		{"c item:1 string", func(c []Column) { c[0].Choices = []string{"red"} }, ""},
 		{"m meta:m string", func(c []Column) { c[0].Other = OtherInline }, "columns[0].other: other is for columns from item:ID, but this one is from meta:m; remove other"},
 		{"t other:1 list<string>", func([]Column) {}, "columns[0].type: what people typed is text; use the type string, not list<string>"},
 		{"c item:1 list<string>", func(c []Column) { c[0].Other, c[0].ListAs = OtherInline, ListColumns }, "columns[0].other: other: inline with list_as: columns would make a column of each text that people type; use other: column, or list_as: joined or json"},

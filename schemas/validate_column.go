@@ -147,7 +147,8 @@ func (v *validator) lists(i int, c Column) {
 	case c.ListAs == ListColumns && c.PII.Kind != PIINone:
 		v.add(i, "list_as", "list_as: columns would show in the columns' names what pii: %s hides; remove one of them", c.PII)
 	}
-	if len(c.Choices) > 0 && c.ListAs != ListColumns && !v.schema.Apart(c) {
+	counted := c.From.Kind == FromItem && c.Type.Kind == String // for the codebook
+	if len(c.Choices) > 0 && c.ListAs != ListColumns && !counted && !v.schema.Apart(c) {
 		v.add(i, "choices", "choices have no effect without list_as: columns or other: column; add one of these, or remove choices")
 	}
 	seen := map[string]bool{}

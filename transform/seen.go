@@ -43,7 +43,7 @@ var (
 	typedWords  = []string{"text", "mail", "phone", "name", "address", "file", "upload"}
 )
 
-// hasChoices tells whether a column's values are choices, by its item's type.
+// hasChoices tells whether a column's values are choices, by the schema or its item's type.
 func hasChoices(c *column, itemType string) bool {
 	if c.PII.Kind != schemas.PIINone || !c.isString() || !c.list && c.From.Kind != schemas.FromItem {
 		return false
@@ -51,7 +51,7 @@ func hasChoices(c *column, itemType string) bool {
 	says := func(words []string) bool {
 		return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(strings.ToLower(itemType), word) })
 	}
-	return c.ListAs == schemas.ListColumns || !says(typedWords) && (c.list || says(choiceWords))
+	return c.ListAs == schemas.ListColumns || len(c.Choices) > 0 || !says(typedWords) && (c.list || says(choiceWords))
 }
 
 // seen returns the Seen of the column with index at. It makes one if the column has none.

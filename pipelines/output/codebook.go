@@ -163,7 +163,11 @@ func newCodebook(def *definition.Definition, form string, schema *schemas.Schema
 			c.Format, c.True, c.False, c.Decimal, c.Group = r.Formats, r.True, r.False, r.Decimal, r.Group
 			seen := facts.stats.Seen[from]
 			c.Nulls -= seen.Filled
-			c.choose(seen.Choices, m.Choices, seen.Many)
+			known := m.Choices
+			if m.Type == "string" {
+				known = s.Choices
+			}
+			c.choose(seen.Choices, known, seen.Many)
 		}
 		b.Columns = append(b.Columns, c)
 	}
