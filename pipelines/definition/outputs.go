@@ -266,7 +266,7 @@ func (d *Definition) Explode() error {
 	}
 	if d.Files != nil && d.Files.Table != "" {
 		d.Outputs = append(d.Outputs, Output{
-			Path: d.Files.Table, S3: d.Files.S3, Format: "csv", Profile: "strict", Partition: PartitionNone, NoCodebook: true, NoManifest: true, Explode: filesSource(),
+			Path: d.Files.Table, S3: d.Files.S3, Format: "csv", Profile: d.Outputs[0].Profile, Partition: PartitionNone, NoCodebook: true, NoManifest: true, Explode: filesSource(),
 		})
 	}
 	return nil

@@ -194,6 +194,8 @@ func (l *Log) Summarize(r *pipelines.Report, machinesZone bool) {
 			level, text := slog.LevelInfo, fmt.Sprintf("%s: %s stored in %s (%s)", f.Form, plain.Plural(f.Files.Files[transport.FileStored], "file"), f.Files.Path, Size(f.Files.Bytes))
 			if rest := f.Files.Rest(); rest != "" {
 				level, text = slog.LevelWarn, text+"; not stored: "+rest
+			} else if r.Definition == "" && f.Files.Files[transport.FileStored] == 0 {
+				text += "; the columns written hold none" // --select may leave out those that do
 			}
 			if n := f.Files.Removed; n > 0 {
 				text += "; " + plain.Plural(n, "older file") + " removed"
