@@ -79,7 +79,7 @@ func (item *choices) position(criterion extract.Criterion) (string, error) {
 		seen = append(seen, fmt.Sprintf("%q", item.labels[place]))
 	}
 	return "", cannotSearch(criterion, "formetl has to know the choice from the latest results, and none of them has it; they have "+
-		cmp.Or(strings.Join(seen, ", "), "none")+"; search for one of these, or, if only older results have the choice or somebody typed it, ask by API v1")
+		cmp.Or(strings.Join(seen, ", "), "none")+"; search for one of these, unless only older results have the choice or somebody typed it")
 }
 
 func isNumber(text string) bool {
