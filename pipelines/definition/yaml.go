@@ -126,7 +126,7 @@ func (d *document) WrongFile(what, remedy string) error {
 // syntaxProblem says in the YAML parser's words why a file is no YAML. The parser's messages
 // quote nothing of the file but the names of anchors, which are left out here.
 func syntaxProblem(err error) Problem {
-	p := Problem{Line: 1, Column: 1, Remedy: "check quotes, brackets and indentation (by spaces, not tabs) near here; put quotes around a value that contains {, }, [, ], #, or a colon and a space"}
+	p := Problem{Line: 1, Column: 1, Remedy: "check quotes, brackets and indentation (by spaces, not tabs) from here on; put quotes around a value that contains {, }, [, ], #, or a colon and a space"}
 	what := strings.TrimPrefix(err.Error(), "yaml: ")
 	placed, _ := fmt.Sscanf(what, "line %d:", &p.Line)
 	if placed == 1 {

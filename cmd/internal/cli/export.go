@@ -63,7 +63,7 @@ The file's extension gives the format: .csv .csv.gz .csv.zst .tsv .ndjson .ndjso
 from the AWS environment variables, profile or role.
 
 COLUMN is a column's name in the export, the label on the form, item_<id>, or an id.
-A file that formetl did not write is overwritten only with --force.`,
+A file that export did not write is overwritten only with --force.`,
 		Example: `  formetl export --base-url https://fs1.example.com --account acme --form form1 -o form1.csv
   formetl export --form form1 -o form1.parquet --from 2026-01-01 --to 2026-02-01
   formetl export --form form1 --where result_status:equals=Complete --where full_name:not_empty | head
@@ -179,7 +179,7 @@ func (g *guardedCells) tell(log *console.Log) {
 	if g.n == 0 {
 		return
 	}
-	log.Tell(slog.LevelInfo, fmt.Sprintf("%s got a ' in front, in the columns %s: Excel might run texts that begin with =, +, -, @, a tab or a line break as formulas; write .xlsx to do without the '", plain.Plural(g.n, "cell"), plain.Few(g.columns, 20)),
+	log.Tell(slog.LevelInfo, fmt.Sprintf("%s got a ' in front, in %s (%s): Excel might run texts that begin with =, +, -, @, a tab or a line break as formulas; write .xlsx to do without the '", plain.Plural(g.n, "cell"), plain.Plural(len(g.columns), "column"), plain.Few(g.columns, 20)),
 		slog.Int64("cells", g.n), slog.String("columns", strings.Join(g.columns, ", ")))
 }
 
@@ -367,7 +367,7 @@ func (f *outputFlags) register(set *pflag.FlagSet) {
 	set.BoolVar(&f.excel, "excel", false, "CSV that opens right in Excel: its encoding and line ends, times by the account's clock, and a ' before texts that Excel would run as formulas")
 	set.BoolVar(&f.codebook, "codebook", false, "also write a description of the columns beside the file: .schema.json and .codebook.csv")
 	set.BoolVar(&f.manifest, "manifest", false, "also write a record of the export beside the file: FILE.manifest.json, with the file's SHA-256")
-	set.BoolVar(&f.force, "force", false, "overwrite a file that formetl did not write")
+	set.BoolVar(&f.force, "force", false, "overwrite a file that export did not write")
 	set.StringVar(&f.s3.Endpoint, "s3-endpoint", "", "URL of an S3 server other than AWS")
 	set.StringVar(&f.s3.Region, "s3-region", "", "the bucket's region (default: AWS_REGION, or the profile's)")
 	set.BoolVar(&f.s3.PathStyle, "s3-path-style", false, "address the bucket in the path instead of the host name, as many servers other than AWS need")
@@ -634,7 +634,7 @@ func sourceOf(flag, name string, known []schemas.Column) (schemas.Source, error)
 	if i := slices.IndexFunc(names, partly); i >= 0 { // full_name for name
 		return schemas.Source{}, console.Usagef("%s %s: the form has no such column; did you mean %s?", flag, name, names[i])
 	}
-	hint := cmp.Or(plain.Hint(name, names), "; its columns are "+plain.Few(names[:len(known)], 12))
+	hint := cmp.Or(plain.Hint(name, names), "; its columns are "+plain.Few(names[:len(known)], 50))
 	return schemas.Source{}, console.Usagef("%s %s: the form has no such column%s", flag, name, hint)
 }
 

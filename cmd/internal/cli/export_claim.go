@@ -28,7 +28,7 @@ import (
 
 // foreign returns the error for a file that no export wrote, or that was changed since.
 func foreign(path string) error {
-	return &definition.Fault{Code: console.ExitCantCreate, Text: path + " already exists; formetl did not write it, or somebody changed it since", Cure: "add --force to overwrite it, or choose another name"}
+	return &definition.Fault{Code: console.ExitCantCreate, Text: path + " already exists; `formetl export` did not write it, or somebody changed it since", Cure: "add --force to overwrite it, or choose another name"}
 }
 
 // record is what the state folder remembers of the file at a path.
