@@ -32,6 +32,7 @@ results <- local({
       POSIXct = as.POSIXct(sub("Z$", "+0000", sub("([+-]\\d\\d):(\\d\\d)$", "\\1\\2", x)), format = time, tz = zone),
       factor = factor(x, levels = union(columns[[i]]$levels, x[!is.na(x)])),
       x)
+    if (all(is.na(x)) && !all(is.na(d[[i]]))) stop("the file has other texts in the column ", names[i], " now: make this script again with formetl schema labels")
     attr(x, "label") <- columns[[i]]$label
     d[[i]] <- x
   }
