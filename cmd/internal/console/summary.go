@@ -318,13 +318,15 @@ func UndatedApart(f *pipelines.FormReport) bool {
 	return f.Undated > 0 && (f.Verified == nil || f.Verified.Unproven != "" || !f.Verified.Match)
 }
 
-// LogRejects warns of the results that a run rejected and left out. It names the files in which
-// they are, and how to read them again. A run that failed because of too many rejects has an error
-// that says so.
+// LogRejects warns of the results of each form that a run rejected and left out. It names the files
+// in which they are, and how to read them again. A run that failed because of too many rejects has
+// an error that says so.
 func LogRejects(ctx context.Context, log *slog.Logger, r *pipelines.Report) {
-	if rejected, letters := deadLetters(r.Forms...); letters != "" {
-		log.LogAttrs(ctx, slog.LevelWarn, "results were rejected and are in no output", slog.Int64("rejected", rejected),
-			slog.String("dead_letters", letters), slog.String("hint", replayHint(r)))
+	for _, f := range r.Forms {
+		if letters := deadLetters(f); letters != "" {
+			log.LogAttrs(ctx, slog.LevelWarn, "results were rejected and are in no output", slog.String("form", f.Form),
+				slog.Int64("rejected", f.Rejected), slog.String("dead_letters", letters), slog.String("hint", replayHint(r)))
+		}
 	}
 }
 
@@ -335,29 +337,22 @@ func (l *Log) noteRejects(r *pipelines.Report, f *pipelines.FormReport) {
 	}
 	where := "with -o FILE they are written to a second file beside it"
 	attrs := []slog.Attr{slog.String("form", f.Form), slog.Int64("rejected", f.Rejected)}
-	if _, letters := deadLetters(f); letters != "" {
+	if letters := deadLetters(f); letters != "" {
 		where = "they are in " + letters
 		attrs = append(attrs, slog.String("dead_letters", letters))
 	}
 	l.Tell(slog.LevelWarn, f.Form+": note: "+plain.Plural(f.Rejected, "result")+" rejected; "+where+"; "+replayHint(r), attrs...)
 }
 
-// deadLetters returns the paths of the dead letters that the runs of forms wrote, joined by commas,
-// and how many results these forms rejected. A form without dead letters counts for none.
-func deadLetters(forms ...*pipelines.FormReport) (rejected int64, files string) {
+// deadLetters returns the paths of the dead letters that the run of a form wrote, joined by commas.
+func deadLetters(f *pipelines.FormReport) string {
 	var paths []string
-	for _, f := range forms {
-		before := len(paths)
-		for _, out := range f.Outputs {
-			if out.DeadLetters != "" {
-				paths = append(paths, out.DeadLetters)
-			}
-		}
-		if len(paths) > before {
-			rejected += f.Rejected
+	for _, out := range f.Outputs {
+		if out.DeadLetters != "" {
+			paths = append(paths, out.DeadLetters)
 		}
 	}
-	return rejected, strings.Join(paths, ", ")
+	return strings.Join(paths, ", ")
 }
 
 // replayHint returns the hint on how to read rejected results again.
