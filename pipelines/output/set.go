@@ -145,9 +145,6 @@ func (s *Set) setAside(ctx context.Context, p *place, err error) error {
 	defer s.mu.Unlock()
 	if p.err == nil {
 		p.err, p.report.Error = err, err.Error()
-		if p.manifest != nil && !p.committed {
-			p.report.holds(p.manifest)
-		}
 		if !errors.Is(err, syscall.EPIPE) { // EPIPE: standard output was closed by its reader
 			s.job.Log.LogAttrs(ctx, slog.LevelInfo, "an output failed", slog.String("path", p.Path), slog.String("error", brief(p.Path, err)))
 		}
@@ -223,13 +220,21 @@ func (s *Set) Close(ctx context.Context) error {
 	return errors.Join(failures...)
 }
 
-// Reports returns the reports of the outputs that were committed or failed, in
-// the order of the definition.
+// Reports returns the reports of the outputs, in the order of the definition. Of an output that
+// was not committed it tells what the last run left there; if no run left anything, the output is
+// there only if it failed.
 func (s *Set) Reports() []Report {
-	ended := s.those(func(p *place) bool { return p.committed || p.err != nil })
-	reports := make([]Report, 0, len(ended))
-	for _, out := range ended {
-		reports = append(reports, out.at().report)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	reports := make([]Report, 0, len(s.outputs))
+	for _, out := range s.outputs {
+		p := out.at()
+		if !p.committed && p.manifest != nil {
+			p.report.holds(p.manifest)
+		}
+		if p.committed || p.err != nil || p.manifest != nil {
+			reports = append(reports, p.report)
+		}
 	}
 	return reports
 }
