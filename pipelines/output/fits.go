@@ -58,7 +58,23 @@ func (s *Set) collectColumns(ctx context.Context) error {
 	if s.Columns = sets; len(sets) == 0 {
 		s.Columns = files
 	}
+	s.fillLists(ctx)
 	return nil
+}
+
+// fillLists makes the run replace everything if rows of a table's lists are not there: it is not
+// known of which results.
+func (s *Set) fillLists(ctx context.Context) {
+	for _, out := range s.live() {
+		switch t, ok := out.(*table); {
+		case ok && t.lacksLists != "":
+			s.job.Full = true
+			s.job.Log.LogAttrs(ctx, slog.LevelWarn, "some rows of exploded lists are missing; this run replaces everything", slog.String("path", t.lacksLists))
+		case ok && t.explodes():
+			s.job.Full = true
+			s.job.Log.LogAttrs(ctx, slog.LevelInfo, "a list gets its table only now; this run replaces everything", slog.String("path", t.Path))
+		}
+	}
 }
 
 // resumesColumns tells whether this run starts with the columns that a file

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -22,7 +23,8 @@ import (
 // outputs are recorded, and are visible at once.
 type table struct {
 	dataset
-	load load.TableLoad // what record loads; set once the output is staged
+	load       load.TableLoad // what record loads; set once the output is staged
+	lacksLists string         // tables of lists that lack rows, of any part; "" if there are none
 }
 
 // look finds the table, and reads what the last run left there. It takes no lease.
@@ -51,9 +53,7 @@ func (o *table) open(ctx context.Context) (err error) {
 	}
 	if o.manifest, o.base, err = o.table.Last(ctx); err == nil && o.manifest != nil { // another run may have ended meanwhile
 		lacking, lists, failed := o.table.Lacking(ctx, o.manifest)
-		if err = failed; len(lists) > 0 || o.explodes() {
-			lacking = o.manifest.Parts // any part may lack rows of a list
-		}
+		err, o.lacksLists = failed, strings.Join(lists, ", ")
 		for _, p := range lacking {
 			o.inventory.Damaged = append(o.inventory.Damaged, load.DamagedPart{Part: p, Missing: true})
 		}
@@ -66,6 +66,9 @@ func (o *table) open(ctx context.Context) (err error) {
 
 // explodes tells whether the definition asks for a list that the last load did not write.
 func (o *table) explodes() bool {
+	if o.manifest == nil {
+		return false
+	}
 	if o.job.Def.Files != nil && !o.manifest.Files {
 		return true
 	}
