@@ -40,6 +40,8 @@ type continued interface {
 	// fits returns the columns in the output's manifest, which runs begin with, see
 	// dataset.fits.
 	fits() ([]schemas.Column, error)
+	// lookAround compares what is there with the manifest.
+	lookAround(ctx context.Context) error
 	set() *dataset
 }
 
@@ -102,8 +104,8 @@ func (s *Set) Open(ctx context.Context) error {
 	return s.collectColumns(ctx)
 }
 
-// Look returns the set of a form's outputs without leases, after it has read only the
-// manifests of datasets. Like Open it fails if the definition no longer fits the datasets.
+// Look returns the set of a form's outputs without leases, after it has looked only at datasets
+// and tables. Like Open it fails if the definition no longer fits these.
 func Look(ctx context.Context, job *Job) (*Set, error) {
 	s := New(job)
 	for _, out := range s.outputs {
@@ -112,6 +114,9 @@ func Look(ctx context.Context, job *Job) (*Set, error) {
 			continue
 		}
 		if err := c.look(ctx); err != nil {
+			return s, err
+		}
+		if err := c.lookAround(ctx); err != nil {
 			return s, err
 		}
 		if _, err := c.fits(); err != nil {
@@ -123,6 +128,7 @@ func Look(ctx context.Context, job *Job) (*Set, error) {
 			}
 		}
 	}
+	s.fillLists(ctx)
 	return s, nil
 }
 

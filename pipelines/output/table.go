@@ -51,17 +51,26 @@ func (o *table) open(ctx context.Context) (err error) {
 	if o.lease, err = o.table.Acquire(ctx, "", o.job.Holder()); err != nil {
 		return err
 	}
-	if o.manifest, o.base, err = o.table.Last(ctx); err == nil && o.manifest != nil { // another run may have ended meanwhile
-		lacking, lists, failed := o.table.Lacking(ctx, o.manifest)
-		err, o.lacksLists = failed, strings.Join(lists, ", ")
-		for _, p := range lacking {
-			o.inventory.Damaged = append(o.inventory.Damaged, load.DamagedPart{Part: p, Missing: true})
-		}
+	if o.manifest, o.base, err = o.table.Last(ctx); err == nil { // another run may have ended meanwhile
+		err = o.lookAround(ctx)
 	}
 	if err != nil {
 		return errors.Join(err, o.close(context.WithoutCancel(ctx)))
 	}
 	return nil
+}
+
+// lookAround finds the parts and the lists that lack rows.
+func (o *table) lookAround(ctx context.Context) error {
+	if o.manifest == nil {
+		return nil
+	}
+	lacking, lists, err := o.table.Lacking(ctx, o.manifest)
+	o.lacksLists = strings.Join(lists, ", ")
+	for _, p := range lacking {
+		o.inventory.Damaged = append(o.inventory.Damaged, load.DamagedPart{Part: p, Missing: true})
+	}
+	return err
 }
 
 // explodes tells whether the definition asks for a list that the last load did not write.
