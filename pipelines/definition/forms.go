@@ -107,6 +107,9 @@ func (d *Definition) For(form string) (*Definition, error) {
 	err := r.decodeFor(form)
 	own.perForm, own.Schema, own.Extract.From, own.Warnings = nil, of.Schema, of.Extract.From, of.Warnings
 	own.Outputs = slices.Clone(d.Outputs)
+	if !slices.Equal(d.Forms, []string{form}) && !slices.Contains(d.Given, "--form") {
+		own.Given = append(slices.Clone(d.Given), "--form", form) // what mends one form leaves the others alone
+	}
 	return &own, cmp.Or(err, own.Explode())
 }
 

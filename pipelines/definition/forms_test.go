@@ -65,6 +65,9 @@ func TestFor(t *testing.T) {
 			if own.Schema.Name != c.name || from != c.from || filepath.ToSlash(children) != c.children {
 				t.Errorf("the schema %s, from %q, children %q", own.Schema.Name, from, children)
 			}
+			if several := !slices.Equal(d.Forms, []string{c.form}); several != strings.HasSuffix(own.Command("run"), " --form "+c.form) {
+				t.Errorf("the command is %s", own.Command("run"))
+			}
 			if again, err := own.For("another"); again != own || err != nil {
 				t.Error("the definition of a form has forms")
 			}
