@@ -66,7 +66,7 @@ func statements(t testing.TB, d *ddl.Dialect) string {
 		return out.String()
 	}
 	for _, files := range []ddl.Files{
-		{Path: "s3://bucket/lake/form 1/", Format: "parquet", Extension: ".parquet", Folders: true},
+		{Path: "s3://bucket/lake/form 1/", Format: "parquet", Extension: ".parquet", Folders: true, Endpoint: "http://127.0.0.1:8535", Region: "eu-1", PathStyle: true},
 		{Path: "/srv/it's [a] *?/", Format: "ndjson", Extension: ".ndjson.zst"},
 		{Path: "/srv/f.csv.gz", Format: "csv"},
 		{Path: "/srv/f.json", Format: "json"},

@@ -13,6 +13,24 @@ type Files struct {
 	Format    string // format of the files, one of ViewFormats
 	Extension string // extension of a dataset's parts, such as .csv.gz
 	Folders   bool   // the parts lie in folders dt=…
+
+	// These are of a bucket; "" and false are the defaults.
+	Endpoint, Region string // the server's URL, and the region
+	PathStyle        bool   // the bucket stands in the path of URLs
+}
+
+// secret returns what the secret of a bucket needs besides the credentials.
+func (d *Dialect) secret(f Files) (settings string) {
+	if scheme, host, ok := strings.Cut(f.Endpoint, "://"); ok {
+		settings = fmt.Sprintf(", ENDPOINT %s, USE_SSL %t", d.text(strings.TrimSuffix(host, "/")), scheme != "http")
+	}
+	if f.PathStyle {
+		settings += ", URL_STYLE 'path'"
+	}
+	if f.Region != "" {
+		settings += ", REGION " + d.text(f.Region)
+	}
+	return settings
 }
 
 // ViewFormats returns the formats that a view can read, the best first.
@@ -28,7 +46,7 @@ func View(t Table, f Files) (string, error) {
 	}
 	var s script
 	if scheme, _, remote := strings.Cut(f.Path, "://"); remote {
-		s.note("DuckDB reads %s:// with its extension httpfs. To give it credentials, run CREATE SECRET (TYPE s3, PROVIDER credential_chain);", scheme)
+		s.note("DuckDB reads %s:// with its extension httpfs. To give it credentials, run CREATE SECRET (TYPE s3, PROVIDER credential_chain%s);", scheme, d.secret(f))
 	}
 	if strings.HasSuffix(f.Path, "/") {
 		s.note("A query is right if no run wrote meanwhile: then the file %s_SUCCESS is the same before and after it. Otherwise query again.", f.Path)

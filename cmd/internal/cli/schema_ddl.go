@@ -224,6 +224,9 @@ func tableOrView(d *ddl.Dialect, t ddl.Table, def *definition.Definition, form s
 	if out.Format != "parquet" {
 		files.Extension += load.CompressionExtension(out.Compression)
 	}
+	if s3 := out.S3; s3 != nil {
+		files.Endpoint, files.Region, files.PathStyle = s3.Endpoint, s3.Region, s3.PathStyle
+	}
 	return ddl.View(t, files)
 }
 

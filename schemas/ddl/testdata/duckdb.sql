@@ -32,7 +32,7 @@ COMMENT ON COLUMN "forms"."feedback"."Größe" IS '(item:11)';
 COMMENT ON COLUMN "forms"."feedback"."a'b""c`d\e; --
 f" IS '(item:12)';
 
--- DuckDB reads s3:// with its extension httpfs. To give it credentials, run CREATE SECRET (TYPE s3, PROVIDER credential_chain);
+-- DuckDB reads s3:// with its extension httpfs. To give it credentials, run CREATE SECRET (TYPE s3, PROVIDER credential_chain, ENDPOINT '127.0.0.1:8535', USE_SSL false, URL_STYLE 'path', REGION 'eu-1');
 -- A query is right if no run wrote meanwhile: then the file s3://bucket/lake/form 1/_SUCCESS is the same before and after it. Otherwise query again.
 CREATE OR REPLACE VIEW "forms"."feedback" AS
 SELECT
