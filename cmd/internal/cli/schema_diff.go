@@ -87,9 +87,13 @@ func schemaDiff(ctx context.Context, p *process, set *pflag.FlagSet, files []str
 		return err
 	}
 	if breaking > 0 {
+		var def definition.Definition
+		if is, _ := definition.Is(files[0]); is {
+			def.File, def.Given = files[0], f.definition.Given()
+		}
 		return &definition.Fault{
 			Code: console.ExitData, Text: fmt.Sprintf("%d of %s would break later runs, or programs that read the outputs", breaking, plain.Plural(changes, "change")),
-			Cure: "if the form was changed by mistake, change it back; if not, correct the schema, and replace the outputs with `formetl run DEFINITION --full`, or write to another path",
+			Cure: "if the form was changed by mistake, change it back; if not, correct the schema, and replace the outputs with `" + def.Command("run", "--full") + "`, or write to another path",
 		}
 	}
 	return nil
@@ -186,6 +190,9 @@ func showComparisons(p *process, list []comparison, asJSON bool) error {
 		if len(c.Changes) > 0 {
 			if i > 0 && len(list[i-1].Changes) > 0 {
 				text = "\n"
+			}
+			if len(list) > 1 {
+				text += c.Is + "\n"
 			}
 			text += console.Columns("", c.rows())
 		}
