@@ -1,10 +1,8 @@
 package output
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -74,7 +72,7 @@ func elements(m *load.Manifest) *load.Manifest {
 
 // tellOrphans warns of child outputs that the schema no longer asks for. Such outputs
 // stay as they are, with their values.
-func (p *place) tellOrphans(ctx context.Context) {
+func (p *place) tellOrphans() {
 	schema := p.job.Def.Schema
 	if p.manifest == nil || schema == nil || p.out.Exploded() {
 		return
@@ -85,9 +83,7 @@ func (p *place) tellOrphans(ctx context.Context) {
 			continue
 		}
 		child := definition.ChildPath(p.Path, was.Name)
-		what := "the list " + was.Name + " has no explode: true any more; " + child + " still has its old values: remove that output if they must not be kept"
-		p.job.Drift(what)
-		p.job.Log.LogAttrs(ctx, slog.LevelWarn, what, slog.String("path", child))
+		p.job.Drift("the list " + was.Name + " has no explode: true any more; " + child + " still has its old values: delete this folder, file or table if they must not be kept")
 	}
 }
 

@@ -90,7 +90,7 @@ func (s *Set) Open(ctx context.Context) error {
 		err := out.open(ctx)
 		if err == nil {
 			out.at().tellOther(ctx)
-			out.at().tellOrphans(ctx)
+			out.at().tellOrphans()
 			continue
 		}
 		if all := s.setAside(ctx, out.at(), err); all != nil {
