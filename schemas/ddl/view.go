@@ -66,7 +66,7 @@ func (d *Dialect) reader(t Table, f Files) string {
 		if f.Folders {
 			pattern += "dt=*/"
 		}
-		pattern += "part-*" + f.Extension
+		pattern += "part-*[0-9]" + f.Extension // a copy's name mostly has no digit there
 	}
 	call := func(function string, arguments ...string) string {
 		return function + "(" + d.text(pattern) + ", hive_partitioning = false, " + strings.Join(arguments, ", ") + ")"

@@ -37,13 +37,13 @@ f" IS '(item:12)';
 CREATE OR REPLACE VIEW "forms"."feedback" AS
 SELECT
   *
-FROM read_parquet('s3://bucket/lake/form 1/dt=*/part-*.parquet', hive_partitioning = false, union_by_name = true);
+FROM read_parquet('s3://bucket/lake/form 1/dt=*/part-*[0-9].parquet', hive_partitioning = false, union_by_name = true);
 
 -- A query is right if no run wrote meanwhile: then the file /srv/it's [a] *?/_SUCCESS is the same before and after it. Otherwise query again.
 CREATE OR REPLACE VIEW "forms"."feedback" AS
 SELECT
   *
-FROM read_json('/srv/it''s [[]a] [*][?]/part-*.ndjson.zst', hive_partitioning = false, format = 'newline_delimited', columns = {
+FROM read_json('/srv/it''s [[]a] [*][?]/part-*[0-9].ndjson.zst', hive_partitioning = false, format = 'newline_delimited', columns = {
     'id': 'BIGINT',
     'select': 'VARCHAR',
     'order': 'BIGINT',
