@@ -80,8 +80,11 @@ func verifyText(r *upkeep.Verification) string {
 	var b strings.Builder
 	for _, o := range r.Outputs {
 		state := "ok"
-		if !o.Sound {
+		switch {
+		case len(o.Problems) > 0:
 			state = plain.Plural(len(o.Problems), "problem")
+		case !o.Sound:
+			state = "see the error message"
 		}
 		content := "nothing was checked"
 		if m := o.Manifest; m != nil { // its rows are not only those of sound parts
