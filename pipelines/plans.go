@@ -161,9 +161,12 @@ func (p *FormPlan) make(ctx context.Context, def *definition.Definition, o Optio
 	if err != nil {
 		return err
 	}
-	o.Full = outputs.Full()
-	flags = o.Flags(def)
-	p.warnOfDamage(outputs)
+	o.Full, flags.Full = outputs.Full(), outputs.Full()
+	for _, d := range outputs.Datasets() {
+		if len(d.Damaged) > 0 && !o.Full {
+			p.Warnings = append(p.Warnings, plain.Plural(len(d.Damaged), "part")+" of "+d.Path+" missing or damaged, which the run reads again; the figures count only what lies in its range")
+		}
+	}
 	i = i.Decide(def, flags, outputs.Manifests(), time.Time{})
 	form := reading.Form{Def: def, Name: p.Form, Client: client}
 	p.Range, p.AtMost = load.Span(i.Read.From, i.Read.To), form.Filtered()
@@ -193,17 +196,6 @@ func (p *FormPlan) make(ctx context.Context, def *definition.Definition, o Optio
 	p.warn(f.form, plan)
 	p.sum(f, plan, int64(plan.Requests+laterCounts(f.form, i)))
 	return p.countUndated(ctx, f.form, i, plan)
-}
-
-// warnOfDamage warns of parts that the run finds missing or damaged.
-func (p *FormPlan) warnOfDamage(outputs *output.Set) {
-	damaged := 0
-	for _, d := range outputs.Datasets() {
-		damaged += len(d.Damaged)
-	}
-	if damaged > 0 && !outputs.Full() {
-		p.Warnings = append(p.Warnings, plain.Plural(damaged, "part")+" missing or damaged, which the run reads again; the figures count only what lies in its range; `formetl verify` names each part")
-	}
 }
 
 // countUndated counts the results without a date, which a run over everything reads too, and

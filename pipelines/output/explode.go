@@ -79,11 +79,9 @@ func (p *place) tellOrphans() {
 	}
 	for _, was := range p.manifest.Schema {
 		now, ok := columnFrom(schema, was.From)
-		if !was.Explode || ok && now.Explode && now.Name == was.Name {
-			continue
+		if was.Explode && (!ok || !now.Explode || now.Name != was.Name) {
+			p.job.Drift("the list " + was.Name + " has no explode: true any more; " + definition.ChildPath(p.Path, was.Name) + " still has its old values: delete this folder, file or table if they must not be kept")
 		}
-		child := definition.ChildPath(p.Path, was.Name)
-		p.job.Drift("the list " + was.Name + " has no explode: true any more; " + child + " still has its old values: delete this folder, file or table if they must not be kept")
 	}
 }
 

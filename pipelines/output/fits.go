@@ -67,10 +67,10 @@ func (s *Set) collectColumns(ctx context.Context) error {
 func (s *Set) fillLists(ctx context.Context) {
 	for _, out := range s.live() {
 		switch t, ok := out.(*table); {
-		case ok && t.lacksLists != "":
+		case ok && t.lost != "":
 			s.job.Full = true
-			s.job.Log.LogAttrs(ctx, slog.LevelWarn, "some rows of exploded lists are missing; this run replaces everything", slog.String("path", t.lacksLists))
-		case ok && t.explodes():
+			s.job.Log.LogAttrs(ctx, slog.LevelWarn, "some rows of exploded lists are missing; this run replaces everything", slog.String("path", t.lost))
+		case ok && t.manifest != nil && t.explodes():
 			s.job.Full = true
 			s.job.Log.LogAttrs(ctx, slog.LevelInfo, "a list gets its table only now; this run replaces everything", slog.String("path", t.Path))
 		}

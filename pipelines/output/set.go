@@ -113,19 +113,18 @@ func Look(ctx context.Context, job *Job) (*Set, error) {
 		if !ok {
 			continue
 		}
-		if err := c.look(ctx); err != nil {
-			return s, err
+		err := c.look(ctx)
+		if err == nil {
+			err = c.lookAround(ctx)
 		}
-		if err := c.lookAround(ctx); err != nil {
-			return s, err
+		if err == nil {
+			_, err = c.fits()
 		}
-		if _, err := c.fits(); err != nil {
-			return s, err
+		if t, ok := out.(*table); ok && err == nil {
+			err = t.fit(ctx)
 		}
-		if t, ok := out.(*table); ok {
-			if err := t.fit(ctx); err != nil {
-				return s, err
-			}
+		if err != nil {
+			return s, err
 		}
 	}
 	s.fillLists(ctx)

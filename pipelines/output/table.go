@@ -23,8 +23,8 @@ import (
 // outputs are recorded, and are visible at once.
 type table struct {
 	dataset
-	load       load.TableLoad // what record loads; set once the output is staged
-	lacksLists string         // tables of lists that lack rows, of any part; "" if there are none
+	load load.TableLoad // what record loads; set once the output is staged
+	lost string         // the tables of lists that lack rows; "" if there are none
 }
 
 // look finds the table, and reads what the last run left there. It takes no lease.
@@ -66,7 +66,7 @@ func (o *table) lookAround(ctx context.Context) error {
 		return nil
 	}
 	lacking, lists, err := o.table.Lacking(ctx, o.manifest)
-	o.lacksLists = strings.Join(lists, ", ")
+	o.lost = strings.Join(lists, ", ")
 	for _, p := range lacking {
 		o.inventory.Damaged = append(o.inventory.Damaged, load.DamagedPart{Part: p, Missing: true})
 	}
@@ -75,9 +75,6 @@ func (o *table) lookAround(ctx context.Context) error {
 
 // explodes tells whether the definition asks for a list that the last load did not write.
 func (o *table) explodes() bool {
-	if o.manifest == nil {
-		return false
-	}
 	if o.job.Def.Files != nil && !o.manifest.Files {
 		return true
 	}

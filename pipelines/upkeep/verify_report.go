@@ -54,14 +54,13 @@ type Verified struct {
 	// Commands are the command lines that mend what is damaged, in order.
 	Commands []string `json:"commands,omitempty"`
 
-	Manifest  *load.Manifest `json:"-"`
-	unchecked bool           // the output could not be checked, and an error says why
-	single    bool           // the output is a single file, not a dataset
-	nothing   bool           // neither a manifest nor a part lies at the output
-	unlisted  bool           // a part lies there that the manifest does not list
-	mend      remedy         // what mends all problems together: the greatest remedy among them
-	damaged   []load.Part    // parts with problems, whose windows have to be read again
-	mu        sync.Mutex     // guards Rows, Problems, damaged and mend: parts are checked at once
+	Manifest *load.Manifest `json:"-"`
+	single   bool           // the output is a single file, not a dataset
+	nothing  bool           // neither a manifest nor a part lies at the output
+	unlisted bool           // a part lies there that the manifest does not list
+	mend     remedy         // what mends all problems together: the greatest remedy among them
+	damaged  []load.Part    // parts with problems, whose windows have to be read again
+	mu       sync.Mutex     // guards Rows, Problems, damaged and mend: parts are checked at once
 }
 
 // add adds a problem of the part p, which a run mends that reads the part's window again. It may be
@@ -131,11 +130,8 @@ func readAgain(def *definition.Definition, damaged []load.Part) string {
 
 // Damaged returns a *definition.Fault of exit code 65 if one of the outputs has problems, else nil.
 func Damaged(outputs []*Verified) error {
-	problems, checked, what, cure := 0, 0, "the service has other results than at the last run", "do what the problems say"
+	problems, what, cure := 0, "the service has other results than at the last run", "do what the problems say"
 	for _, v := range outputs {
-		if !v.unchecked {
-			checked++
-		}
 		if problems += len(v.Problems); len(v.Commands) > 0 {
 			cure = "run the commands that stand after \"to fix it\""
 		}
@@ -147,7 +143,7 @@ func Damaged(outputs []*Verified) error {
 		return nil
 	}
 	return &definition.Fault{
-		Code: 65, Text: fmt.Sprintf("%s: %s, %s checked", what, plain.Plural(problems, "problem"), plain.Plural(checked, "output")),
+		Code: 65, Text: fmt.Sprintf("%s: %s in %s", what, plain.Plural(problems, "problem"), plain.Plural(len(outputs), "output")),
 		Cure: cure + "; then run the same command again",
 	}
 }

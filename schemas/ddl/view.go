@@ -1,6 +1,7 @@
 package ddl
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -14,23 +15,8 @@ type Files struct {
 	Extension string // extension of a dataset's parts, such as .csv.gz
 	Folders   bool   // the parts lie in folders dt=…
 
-	// These are of a bucket; "" and false are the defaults.
-	Endpoint, Region string // the server's URL, and the region
+	Endpoint, Region string // of the bucket's server; "" for AWS
 	PathStyle        bool   // the bucket stands in the path of URLs
-}
-
-// secret returns what the secret of a bucket needs besides the credentials.
-func (d *Dialect) secret(f Files) (settings string) {
-	if scheme, host, ok := strings.Cut(f.Endpoint, "://"); ok {
-		settings = fmt.Sprintf(", ENDPOINT %s, USE_SSL %t", d.text(strings.TrimSuffix(host, "/")), scheme != "http")
-	}
-	if f.PathStyle {
-		settings += ", URL_STYLE 'path'"
-	}
-	if f.Region != "" {
-		settings += ", REGION " + d.text(f.Region)
-	}
-	return settings
 }
 
 // ViewFormats returns the formats that a view can read, the best first.
@@ -45,8 +31,13 @@ func View(t Table, f Files) (string, error) {
 		return "", err
 	}
 	var s script
+	server := ""
+	if scheme, host, other := strings.Cut(f.Endpoint, "://"); other {
+		style := map[bool]string{true: "path", false: "vhost"}[f.PathStyle]
+		server = fmt.Sprintf(", ENDPOINT %s, USE_SSL %t, URL_STYLE '%s', REGION %s", d.text(host), scheme != "http", style, d.text(cmp.Or(f.Region, "us-east-1")))
+	}
 	if scheme, _, remote := strings.Cut(f.Path, "://"); remote {
-		s.note("DuckDB reads %s:// with its extension httpfs. To give it credentials, run CREATE SECRET (TYPE s3, PROVIDER credential_chain%s);", scheme, d.secret(f))
+		s.note("DuckDB reads %s:// with its extension httpfs. To give it credentials, run CREATE SECRET (TYPE s3, PROVIDER credential_chain%s);", scheme, server)
 	}
 	if strings.HasSuffix(f.Path, "/") {
 		s.note("A query is right if no run wrote meanwhile: then the file %s_SUCCESS is the same before and after it. Otherwise query again.", f.Path)

@@ -185,14 +185,11 @@ func showComparisons(p *process, list []comparison, asJSON bool) error {
 			Comparisons []comparison `json:"comparisons"`
 		}{list}, "")
 	}
-	for i, c := range list {
+	for _, c := range list {
 		text := ""
 		if len(c.Changes) > 0 {
-			if i > 0 && len(list[i-1].Changes) > 0 {
-				text = "\n"
-			}
 			if len(list) > 1 {
-				text += c.Is + "\n"
+				text = c.Is + "\n"
 			}
 			text += console.Columns("", c.rows())
 		}

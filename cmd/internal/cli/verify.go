@@ -80,10 +80,9 @@ func verifyText(r *upkeep.Verification) string {
 	var b strings.Builder
 	for _, o := range r.Outputs {
 		state := "ok"
-		switch {
-		case len(o.Problems) > 0:
-			state = plain.Plural(len(o.Problems), "problem")
-		case !o.Sound:
+		if n := len(o.Problems); n > 0 {
+			state = plain.Plural(n, "problem")
+		} else if !o.Sound {
 			state = "see the error message"
 		}
 		content := "nothing was checked"
