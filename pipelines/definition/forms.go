@@ -94,22 +94,24 @@ type perForm struct {
 
 // For returns the definition of one form: with the schema, the lower bound and the child outputs
 // that are the form's own, because an entry of forms says so or because the path of the schema file
-// has {form}. Whatever is done for a form goes by its definition. The error, of exit code 78, is of
-// the form's schema alone: what needs no schema may go by the definition all the same.
+// has {form}. Whatever is done for a form goes by its definition, and the commands that it proposes
+// leave other forms alone. The error, of exit code 78, is of the form's schema alone: what needs no
+// schema may go by the definition all the same.
 func (d *Definition) For(form string) (*Definition, error) {
+	own := *d
+	if d.File != "" && !slices.Equal(d.Forms, []string{form}) && !slices.Contains(d.Given, "--form") {
+		own.Given = append(slices.Clone(d.Given), "--form", form)
+	}
 	if d.perForm == nil {
-		return d, nil
+		return &own, nil
 	}
 	d.perForm.mu.Lock()
 	defer d.perForm.mu.Unlock()
-	r, of, own := d.perForm.reader, *d.perForm.def, *d
+	r, of := d.perForm.reader, *d.perForm.def
 	r.def = &of
 	err := r.decodeFor(form)
 	own.perForm, own.Schema, own.Extract.From, own.Warnings = nil, of.Schema, of.Extract.From, of.Warnings
 	own.Outputs = slices.Clone(d.Outputs)
-	if !slices.Equal(d.Forms, []string{form}) && !slices.Contains(d.Given, "--form") {
-		own.Given = append(slices.Clone(d.Given), "--form", form) // what mends one form leaves the others alone
-	}
 	return &own, cmp.Or(err, own.Explode())
 }
 

@@ -68,7 +68,7 @@ func TestFor(t *testing.T) {
 			if several := !slices.Equal(d.Forms, []string{c.form}); several != strings.HasSuffix(own.Command("run"), " --form "+c.form) {
 				t.Errorf("the command is %s", own.Command("run"))
 			}
-			if again, err := own.For("another"); again != own || err != nil {
+			if again, err := own.For("another"); again.Schema != own.Schema || err != nil {
 				t.Error("the definition of a form has forms")
 			}
 			if _, err := d.Fingerprint(); err != nil {

@@ -73,12 +73,11 @@ func elements(m *load.Manifest) *load.Manifest {
 // tellOrphans warns of child outputs that the schema no longer asks for. Such outputs
 // stay as they are, with their values.
 func (p *place) tellOrphans() {
-	schema := p.job.Def.Schema
-	if p.manifest == nil || schema == nil || p.out.Exploded() {
+	if p.manifest == nil || p.job.Def.Schema == nil || p.out.Exploded() {
 		return
 	}
 	for _, was := range p.manifest.Schema {
-		now, ok := columnFrom(schema, was.From)
+		now, ok := columnFrom(p.job.Def.Schema, was.From)
 		if was.Explode && (!ok || !now.Explode || now.Name != was.Name) {
 			p.job.Drift("the list " + was.Name + " has no explode: true any more; " + definition.ChildPath(p.Path, was.Name) + " still has its old values: delete this folder, file or table if they must not be kept")
 		}
