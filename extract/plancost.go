@@ -81,5 +81,5 @@ func (p *Plan) TooCostly(most int64) error {
 	if !p.Range.Period.Auto() {
 		remedy = "set extract.window: auto, " + remedy
 	}
-	return costly(fmt.Sprintf("the plan needs at least %d requests for %s (extract.window: %s gives %d windows), but max_requests is %d; nothing was read", needed, results, p.Range.Period, len(p.Windows), most), remedy)
+	return costly(fmt.Sprintf("the plan needs at least %d requests for %s (extract.window: %s; windows: %d), but max_requests is %d; nothing was read", needed, results, p.Range.Period, len(p.Windows), most), remedy)
 }
