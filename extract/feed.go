@@ -127,7 +127,7 @@ func readFeedOnce(ctx context.Context, s Service, form string, of ResultsQuery, 
 		case len(rows) <= 2:
 			of.Limit, of.Page = len(rows), 2 // an empty second page ends the list
 		default:
-			return nil, false, pages, &FeedError{Problem: fmt.Sprintf("the service lists only %d changed results on a page, too few to ask for the next page", size), Sorts: true, Newest: rows[0].At}
+			return nil, false, pages, &FeedError{Problem: fmt.Sprintf("the service lists only %d changed results on a page, too few to go on to the next page without missing some", size), Sorts: true, Newest: rows[0].At}
 		}
 		got, ownProof, err := feedPage(ctx, s, form, of)
 		if err != nil || pages == 1 && len(got) == 0 {

@@ -73,7 +73,7 @@ func TestChoicesAreSearchedByPosition(t *testing.T) {
 		{"6", extract.OpEquals, "20", "search_equals[6]=1"},
 		{"6", extract.OpEquals, "1", `they have "10", "20"`},
 		{"319", extract.OpEquals, "Red", "search_equals[319]=0"},
-		{"319", extract.OpEquals, "Another", `no search finds the choice "Another"`},
+		{"319", extract.OpEquals, "Another", `the service cannot search for the choice "Another"`},
 		{"319", extract.OpEquals, "Teal", `they have "Red"`},
 		{"7", extract.OpEquals, "Yes", "they have none"},
 		{"8", extract.OpEquals, "Phone", "search_equals[8]=Phone"},

@@ -62,8 +62,8 @@ func (e *examination) removeFolders() {
 		if entries, _ := os.ReadDir(folder); err == nil || errors.Is(err, fs.ErrNotExist) || len(entries) > 0 {
 			continue
 		}
-		c := failed(removes, "", err, "remove the folder")
-		c.Detail = "a folder that this check made could not be removed: " + c.Detail
+		c := failed(removes, "", err, "find out what forbids removing there, because runs remove files too; the empty folder may stay")
+		c.Detail = "doctor made this folder for its test and could not remove it: " + c.Detail
 		e.add(c)
 		return
 	}

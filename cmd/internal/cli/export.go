@@ -92,7 +92,7 @@ A file that export did not write is overwritten only with --force.`,
 	set.StringVar(&f.extract.CustomLabels, "custom-labels", "", "id of a set of custom labels of the service, to name columns by them")
 	set.StringVar(&f.files, "files", "", "also download uploaded files into this folder or s3://bucket/prefix/, with a list in files.csv")
 	set.StringVar(&f.schema, "schema", "", "schema file with the columns and their types")
-	set.StringVar(&f.state, "state", "", "where to count requests for budgets and keep what unfinished runs read: a folder, or s3://bucket/prefix/ (default: formetl/ in your cache folder)")
+	set.StringVar(&f.state, "state", "", "where the requests of the last day are counted, for budgets per minute and per day, and what unfinished runs read is kept: a folder, or s3://bucket/prefix/ (default: formetl/ in your cache folder)")
 	set.BoolVar(&f.fresh, "fresh", false, "read everything again, instead of resuming an export of the last hour that ended early")
 	f.watch.register(set, "write a report about the export to this file: JSON, or a web page if the name ends with .html")
 	set.BoolVar(&f.noVerify, "no-verify", false, "do not compare with the service's count")

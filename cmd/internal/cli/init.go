@@ -664,7 +664,7 @@ func (a *initAnswers) definition(schema string) string {
 	add("  api_key: "+definition.Scalar(a.key), "where the key is, never the key itself")
 	add("  timezone: "+definition.Scalar(a.zone), "the account's time zone: dates are by its clocks")
 	if a.allowHTTP {
-		add("  allow_http: true", "the key is sent unencrypted")
+		add("  allow_http: true", "the key is sent unencrypted: use https if the service has it")
 	}
 	add("  # requests: {per_minute: 50}", "a budget for all runs of the account")
 	forms := make([]string, len(a.forms))

@@ -49,7 +49,7 @@ outputs, or later runs.`,
 	f.definition.RangeFlags.Register(set)
 	f.definition.RegisterVariables(set)
 	set.StringArrayVar(&f.definition.Forms, "form", nil, "form to compare with; for a definition, compare only this form; repeatable")
-	set.StringVar(&f.definition.State, "state", "", "where to count requests for budgets: a folder, or s3://bucket/prefix/ (default: the definition's)")
+	set.StringVar(&f.definition.State, "state", "", "where the requests of the last day are counted, for budgets per minute and per day: a folder, or s3://bucket/prefix/ (default: the definition's)")
 	set.BoolVar(&f.json, "json", false, "print as JSON")
 	return cmd
 }

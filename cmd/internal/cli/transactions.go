@@ -47,7 +47,7 @@ func (a *asked) register(set *pflag.FlagSet, otherwise string) {
 func (a *asked) registerResults(set *pflag.FlagSet) {
 	a.register(set, "the first form of the definition")
 	console.RegisterNames(set, &a.names)
-	set.StringVar(&a.given.State, "state", "", "where to count requests for budgets: a folder, or s3://bucket/prefix/ (default: the definition's, or formetl/ in your cache folder)")
+	set.StringVar(&a.given.State, "state", "", "where the requests of the last day are counted, for budgets per minute and per day: a folder, or s3://bucket/prefix/ (default: the definition's, or formetl/ in your cache folder)")
 }
 
 // open starts a command. It returns the definition in the file, or without a file a definition made

@@ -274,7 +274,7 @@ func (d *DefinitionFlags) Register(set *pflag.FlagSet) {
 // RegisterForms adds only --form, --state and --var.
 func (d *DefinitionFlags) RegisterForms(set *pflag.FlagSet) {
 	set.StringArrayVar(&d.Forms, "form", nil, "only this form of the definition; repeatable")
-	set.StringVar(&d.State, "state", "", "where to count requests for budgets and keep what unfinished runs read: a folder, or s3://bucket/prefix/ (default: the definition's)")
+	set.StringVar(&d.State, "state", "", "where the requests of the last day are counted, for budgets per minute and per day, and what unfinished runs read is kept: a folder, or s3://bucket/prefix/ (default: the definition's)")
 	d.RegisterVariables(set)
 }
 

@@ -160,7 +160,7 @@ gone, they go on after half a minute.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return p.run(cmd.Context(), f) },
 	}
 	set := cmd.Flags()
-	set.StringVar(&f.state, "state", "", "where to count requests for budgets and keep what unfinished runs read: a folder, or s3://bucket/prefix/ (default: the definition's)")
+	set.StringVar(&f.state, "state", "", "where the requests of the last day are counted, for budgets per minute and per day, and what unfinished runs read is kept: a folder, or s3://bucket/prefix/ (default: the definition's)")
 	set.StringVar(&f.keyFile, "api-key-file", "", "file that contains the API key of the form service, instead of the definitions' references")
 	set.IntVar(&f.activities, "activities", 16, "how many forms this worker runs at once")
 	return cmd
