@@ -250,6 +250,9 @@ func (l *life) uploaded() error {
 		}
 		return true
 	})
+	if l.def.uncounted { // no run is proven, so files of deleted results stay
+		maps.DeleteFunc(found, func(name string, _ bool) bool { return !want[name] })
+	}
 	if d := l.def; d.files && d.columns == nil && !d.complete && d.from.IsZero() && d.to.IsZero() && !l.breaks() && !maps.Equal(found, want) {
 		problems = append(problems, fmt.Errorf("%d files are stored, and %d are linked to", len(found), len(want)))
 	}
