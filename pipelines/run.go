@@ -47,8 +47,8 @@ func Run(ctx context.Context, def *definition.Definition, o Options) (*Report, e
 		return report, err
 	}
 	if _, err := checkpoint.Sweep(ctx, o.State, o.Job(def, "").Holder(), false); err != nil && ctx.Err() == nil {
-		if isError[*checkpoint.StateError](err) && o.State.Remote() {
-			return report, err // the service is not asked while the bucket cannot be used
+		if isError[*checkpoint.UnreachedError](err) {
+			return report, err
 		}
 		o.Logger.LogAttrs(ctx, slog.LevelWarn, "outdated checkpoints could not be removed; a later run removes them", slog.String("error", err.Error()))
 	}

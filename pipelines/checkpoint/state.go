@@ -55,6 +55,16 @@ func (e *StateError) Unwrap() error { return e.Err }
 // is not tried again at once.
 func (e *StateError) Temporary() bool { return false }
 
+// UnreachedError reports that the state cannot be reached at the start of a run, before
+// anything is asked of the service.
+type UnreachedError struct{ Err error }
+
+// Error returns the text of the state's error.
+func (e *UnreachedError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *UnreachedError) Unwrap() error { return e.Err }
+
 // Fail wraps an error of the state in a *StateError. It leaves alone the errors for a missing
 // object, a lost race and a lease that another run holds, which are part of how the state is
 // used.

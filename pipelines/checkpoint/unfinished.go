@@ -102,10 +102,13 @@ func discard(ctx context.Context, c *Checkpoint, h load.Holder) (discarded bool,
 
 // Sweep removes checkpoints that no run holds and no run may take over. These were not changed for
 // longer than KeepFor, or have no header. It returns their number. With dryRun it only counts
-// them.
+// them. The error is an *UnreachedError if a bucket cannot be listed.
 func Sweep(ctx context.Context, s State, h load.Holder, dryRun bool) (swept int, err error) {
 	all, err := find(ctx, s, folderName)
-	if err != nil {
+	switch {
+	case err != nil && s.Remote():
+		return 0, &UnreachedError{err}
+	case err != nil:
 		return 0, err
 	}
 	for _, f := range all {
