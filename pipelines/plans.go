@@ -358,7 +358,7 @@ type Unfinished struct {
 func unfinishedOf(ctx context.Context, def *definition.Definition, o Options, form reading.Form) (u *Unfinished, err error) {
 	all, err := Checkpoints(ctx, def, o, []string{form.Name})
 	for _, c := range all {
-		if c.Rows > 0 && (c.Full || !o.Full) { // a run with --full takes over only from runs with --full
+		if c.Rows > 0 && c.Full == o.Full { // see checkpoint.Inherited.Unfit
 			u = &Unfinished{RunID: c.RunID, Windows: c.Windows, Results: c.Rows, Requests: c.Rows / form.PageSize()}
 		}
 	}

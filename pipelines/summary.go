@@ -54,7 +54,7 @@ func (f *formRun) summarise(snapshot *reconcile.Snapshot) {
 	columns := reconcile.Columns(snapshot.Schema, snapshot.Labels, snapshot.Windows)
 	r.Changes = formChanges(f, columns, snapshot.Labels, s)
 	for _, c := range r.Changes {
-		has := slices.ContainsFunc(columns, func(is schemas.Column) bool { return is.Name == c.Column })
+		has := slices.ContainsFunc(columns, func(is schemas.Column) bool { return is.From.String() == c.From })
 		if has && c.Kind == schemas.ColumnRemoved && f.job.Def.File == "" { // an export tells no changes
 			f.drift(fmt.Sprintf("column %s stays empty, because the form has no %s", c.Column, c.From))
 		}

@@ -71,7 +71,7 @@ func (item *choices) position(criterion extract.Criterion) (string, error) {
 	if isNumber(criterion.Term) && !numbers {
 		return criterion.Term, nil
 	}
-	if criterion.Term == item.other {
+	if item.other != "" && criterion.Term == item.other {
 		return "", &transport.Error{Code: 78, Problem: fmt.Sprintf("the service cannot search for the choice %q, beside which people type a text of their own", item.other), Remedy: "leave this condition out; then keep the rows in which the column of these texts is not empty (by API v2 its name ends with _other, such as colours_other)"}
 	}
 	seen := make([]string, 0, len(item.labels))

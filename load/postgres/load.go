@@ -221,20 +221,21 @@ func (l *loading) remove(ctx context.Context, of, results *target) (n int64, err
 }
 
 // forget empties columns of results that were deleted softly, because no full load brings their
-// values again: columns that the results no longer have, and those whose pii rule is another now.
+// values again: columns that the results no longer have, and those that have another source, name
+// or pii rule now.
 func (l *loading) forget(ctx context.Context, of *target, before *load.Manifest) error {
 	if !l.load.Full || !of.softly || before == nil {
 		return nil
 	}
-	forgotten := of.dropped
+	forgotten := slices.Clone(of.dropped)
 	for _, is := range l.load.Manifest.Schema {
-		same := func(was load.Column) bool { return was.From == is.From && was.PII == is.PII }
+		same := func(was load.Column) bool { return was.From == is.From && was.PII == is.PII && was.Name == is.Name }
 		if slices.ContainsFunc(before.Schema, same) {
 			continue
 		}
 		for _, c := range of.columns {
-			element := of.list == is.Name && c.name != of.id && !slices.Contains(of.within, c.name)
-			if element || of.list == "" && c.name == is.Name {
+			value := c.name != of.id && !slices.Contains(of.within, c.name)
+			if value && (is.Explode && of.list == is.Name || of.list == "" && c.name == is.Name) {
 				forgotten = append(forgotten, c.name)
 			}
 		}

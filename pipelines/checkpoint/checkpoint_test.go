@@ -398,7 +398,7 @@ func TestUnfit(t *testing.T) {
 		{left, Header{OpenedAt: now, Fingerprint: "g"}, "the definition has changed since"},
 		{left, Header{OpenedAt: now.Add(KeepFor), Fingerprint: "f"}, "it is too old"},
 		{left, Header{OpenedAt: now, Fingerprint: "f", Full: true}, "reads everything again"},
-		{Header{RunID: "run1", Fingerprint: "f", OpenedAt: left.OpenedAt, Full: true, Bases: left.Bases}, Header{OpenedAt: now, Fingerprint: "f", Bases: left.Bases}, "that run had --full"},
+		{Header{RunID: "run1", Fingerprint: "f", OpenedAt: left.OpenedAt, Full: true, Bases: left.Bases}, Header{OpenedAt: now, Fingerprint: "f", Bases: left.Bases}, "that run was to replace everything"},
 		{left, Header{OpenedAt: now, Fingerprint: "f", Bases: []Base{{Path: "/out/", Version: "v2"}}}, "/out/ has changed since"},
 		{with(load.Column{Name: "a", Type: "colour", From: "item:1"}), Header{OpenedAt: now, Fingerprint: "f"}, "column 1: "},
 		{with(load.Column{Name: "a", Type: "string", From: "nowhere"}), Header{OpenedAt: now, Fingerprint: "f"}, "column 1: "},

@@ -164,8 +164,8 @@ func (i *Inherited) Unfit(next Header) error {
 		return errors.New("it is too old")
 	case next.Full && !i.Full:
 		return errors.New("a run with --full reads everything again")
-	case i.Full && !next.Full && slices.ContainsFunc(next.Bases, func(b Base) bool { return b.Version != load.NoVersion }):
-		return errors.New("that run had --full, and only another run with --full would go on from it")
+	case i.Full && !next.Full && slices.ContainsFunc(next.Bases, func(b Base) bool { return b.Version != load.NoVersion && b.RunID != i.RunID }):
+		return errors.New("that run was to replace everything, and only another run with --full would go on from it")
 	}
 	for _, base := range next.Bases {
 		if base.RunID != "" && base.RunID == i.RunID {

@@ -164,13 +164,12 @@ func (p *place) checkColumns(kept, columns []schemas.Column) error {
 
 // keepsColumns returns an error if this run would not write a column that the dataset has.
 func (p *place) keepsColumns(kept []schemas.Column) error {
-	columns := kept
-	if s := p.job.Def.Schema; s != nil && s.Unknown != "" && s.Unknown != schemas.UnknownAdd {
-		columns = s.Columns
+	s := p.job.Def.Schema
+	if s == nil || s.Unknown == "" || s.Unknown == schemas.UnknownAdd {
+		return nil // every earlier column stays
 	}
-	columns = p.job.selected(columns, p.out.Select)
 	for _, k := range kept {
-		if !hasSource(columns, k.From) {
+		if !hasSource(s.Columns, k.From) {
 			return p.changed("column "+k.Name, "from "+k.From.String(), "left out", "; parts that are read again would lose its values")
 		}
 	}

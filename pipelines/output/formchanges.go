@@ -40,9 +40,9 @@ func (f FormSeen) gone() func(from schemas.Source, label string, isNew bool) boo
 	}
 }
 
-// Changes lists what changed on the form since the run that wrote the manifest
-// before, which is nil where there was no such run: in a first run no field is new. whole tells that the new manifest will
-// not keep columns that this run does not have.
+// Changes lists what changed on the form since the run that wrote the manifest before, which is
+// nil where there was no such run: in a first run no field is new. whole tells that the new
+// manifest will not keep columns that this run does not have.
 //
 // newManifest puts the changes that are reported here into the next manifest, so that the next
 // run does not report them again.

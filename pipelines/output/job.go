@@ -75,7 +75,9 @@ type Report struct {
 	DeadLetters string `json:"dead_letters,omitempty"`
 	// Changed says how many rows of a table this run changed.
 	Changed *load.TableChange `json:"changed,omitempty"`
-	Error   string            `json:"error,omitempty"`
+	// Untouched tells that this run ended before it wrote the output, which is as before.
+	Untouched bool   `json:"untouched,omitempty"`
+	Error     string `json:"error,omitempty"`
 }
 
 // holds fills in the rows, parts, bytes and watermark that a manifest lists.

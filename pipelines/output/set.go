@@ -114,7 +114,11 @@ func Look(ctx context.Context, job *Job) (*Set, error) {
 			continue
 		}
 		err := c.look(ctx)
-		if err == nil {
+		committing := ""
+		if p := out.at(); err == nil && p.table == nil { // then a part may be there before its manifest
+			committing, err = load.Pending(ctx, p.dest, "")
+		}
+		if err == nil && committing == "" {
 			err = c.lookAround(ctx)
 		}
 		if err == nil {
@@ -236,6 +240,7 @@ func (s *Set) Reports() []Report {
 		p := out.at()
 		if !p.committed && p.manifest != nil {
 			p.report.holds(p.manifest)
+			p.report.Untouched = p.err == nil
 		}
 		if p.committed || p.err != nil || p.manifest != nil {
 			reports = append(reports, p.report)
@@ -278,10 +283,11 @@ func (s *Set) Before() (m *load.Manifest, whole bool) {
 }
 
 // Names returns the names that columns have in the manifest before, which a run with --full keeps
-// although it infers its columns anew: a changed heading renames no column.
+// although it infers its columns anew: a changed heading renames no column. The file of an export
+// has the headings of today.
 func (s *Set) Names() schemas.Names {
 	m, _ := s.Before()
-	if m == nil || !s.job.Full || m.Names != s.job.naming() {
+	if m == nil || !s.job.Full || m.Names != s.job.naming() || s.job.Def.File == "" && len(s.datasets()) == 0 {
 		return nil
 	}
 	names := make(schemas.Names, len(m.Schema))

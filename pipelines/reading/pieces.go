@@ -309,7 +309,9 @@ func (p *pieces) page(page *page.Page) error {
 	p.piece.Replaced += int64(page.Replaced)
 	if p.r.learn(page.Headings); p.piece.Headings == nil {
 		p.piece.Headings = slices.Clone(page.Headings)
-		p.headings = append(p.headings, page.Headings...)
+		if p.headings == nil {
+			p.headings = p.piece.Headings
+		}
 	}
 	p.r.Progress(int64(page.Len()))
 	return p.failed(p.flattener.Append(page))
