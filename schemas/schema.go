@@ -129,6 +129,9 @@ func (s *Schema) Needs(kind PIIKind) bool {
 	return slices.ContainsFunc(s.Columns, func(c Column) bool { return c.PII.Kind == kind })
 }
 
+// Adds tells whether fields that the schema does not list become columns.
+func (s *Schema) Adds() bool { return s.Unknown == "" || s.Unknown == UnknownAdd }
+
 // MostColumns returns how many columns the schema may have, including those that runs add.
 func (s *Schema) MostColumns() int { return cmp.Or(s.MaxColumns, DefaultMaxColumns) }
 

@@ -40,10 +40,10 @@ func (r *reader) checkOutputs(names value) {
 		r.outputs[0].at.FailWith(err, "fix the schema")
 	}
 	protected := func(c schemas.Column) bool { return c.PII.Kind != schemas.PIINone }
-	if s := r.def.Schema; s != nil && s.Unknown == schemas.UnknownAdd && slices.ContainsFunc(s.Columns, protected) {
+	if s := r.def.Schema; s != nil && s.Adds() && slices.ContainsFunc(s.Columns, protected) {
 		r.schema.Warn("in the schema, write unknown: ignore, which leaves new items out, or unknown: fail, which ends the run", "some columns have a pii rule, but items that are added to the form later are written without one (unknown: add)")
 	}
-	if s := r.def.Schema; s != nil && r.def.Files != nil && s.Unknown != schemas.UnknownAdd && s.Find(schemas.Source{Kind: schemas.FromMeta, ID: "date_update"}) < 0 {
+	if s := r.def.Schema; s != nil && r.def.Files != nil && !s.Adds() && s.Find(schemas.Source{Kind: schemas.FromMeta, ID: "date_update"}) < 0 {
 		r.schema.Warn(`add {name: updated, from: "meta:date_update", type: timestamp} to the schema's columns`, "no column tells when a result last changed, so a file that was replaced by another of the same name is not fetched again")
 	}
 	for _, out := range slices.Clone(r.outputs) {

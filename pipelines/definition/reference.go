@@ -227,10 +227,10 @@ func (r *reader) readKey(source, v value) {
 		r.key = r.o.Key
 	case ok && (r.secrets != nil || ref.kind != "cmd"):
 		text, where, err := ref.read(r.dir, r.o.Secrets)
-		if err != nil && r.secrets != nil {
-			apiKey.fail(v, source, ref, err)
-		}
 		if err != nil {
+			if r.secrets != nil {
+				apiKey.fail(v, source, ref, err)
+			}
 			return
 		}
 		r.key = transport.NewSecret(text).From(where)

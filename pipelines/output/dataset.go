@@ -48,8 +48,7 @@ func (o *dataset) fits() ([]schemas.Column, error) {
 	if err := o.belongs(); err != nil {
 		return nil, err
 	}
-	columns, err := o.earlierColumns()
-	return columns, cmp.Or(err, o.keepsColumns(columns))
+	return o.earlierColumns()
 }
 
 // belongs returns an error if the dataset is not the one that the definition describes,

@@ -128,7 +128,7 @@ func (p *place) earlierColumns() ([]schemas.Column, error) {
 	if err := p.checkRules(m.Schema, schema); err != nil || p.out.Exploded() {
 		return nil, err
 	}
-	return columns, nil
+	return columns, p.keepsColumns(columns, schema)
 }
 
 // naming returns what inferred columns are named after, or "" if the definition itself names the
@@ -162,10 +162,10 @@ func (p *place) checkColumns(kept, columns []schemas.Column) error {
 	return nil
 }
 
-// keepsColumns returns an error if this run would not write a column that the dataset has.
-func (p *place) keepsColumns(kept []schemas.Column) error {
-	s := p.job.Def.Schema
-	if s == nil || s.Unknown == "" || s.Unknown == schemas.UnknownAdd {
+// keepsColumns returns an error if a run by the schema would not write a column that the dataset
+// has.
+func (p *place) keepsColumns(kept []schemas.Column, s *schemas.Schema) error {
+	if s.Adds() {
 		return nil // every earlier column stays
 	}
 	for _, k := range kept {
@@ -211,7 +211,7 @@ func sameRule(was, is string) bool {
 // hashes unlike the new ones.
 func (p *place) checkRules(committed []load.Column, s *schemas.Schema) error {
 	for _, was := range committed {
-		is, same := "not in the schema", was.PII == "" || s.Unknown == schemas.UnknownIgnore || s.Unknown == schemas.UnknownFail
+		is, same := "not in the schema", was.PII == "" || !s.Adds()
 		if now, ok := columnFrom(s, was.From); ok {
 			rule := ruleOf(now, s.HMACKey)
 			is, same = described(rule), sameRule(was.PII, rule)

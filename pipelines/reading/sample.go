@@ -44,7 +44,7 @@ func (r *Reader) ChooseSchema(ctx context.Context, s Start) error {
 	switch {
 	case r.Def.Schema != nil:
 		declared := *r.Def.Schema
-		if declared.Unknown == "" || declared.Unknown == schemas.UnknownAdd {
+		if declared.Adds() {
 			declared.Columns = schemas.Merge(declared.Columns, s.Known) // what earlier runs added stays
 		}
 		r.Schema = &declared

@@ -36,7 +36,7 @@ func KnownColumns(ctx context.Context, def *definition.Definition, o pipelines.O
 	switch {
 	case def.Schema != nil:
 		s := *def.Schema
-		if s.Unknown == "" || s.Unknown == schemas.UnknownAdd {
+		if s.Adds() {
 			s.Columns = schemas.Merge(s.Columns, written)
 		}
 		return &FormColumns{Origin: OriginSchema, Schema: &s}, nil

@@ -82,7 +82,7 @@ func wanted(def *definition.Definition) map[string]bool {
 			some[from.ID] = true
 		}
 	}
-	if s := def.Schema; all && s != nil && s.Unknown != schemas.UnknownAdd {
+	if s := def.Schema; all && s != nil && !s.Adds() {
 		all = false
 		for _, c := range s.Columns {
 			some[c.From.ID] = true
