@@ -507,7 +507,7 @@ func (f *exportFlags) resolve(ctx context.Context, p *process, def *definition.D
 		case from.Kind == schemas.FromResultID:
 			return console.Usagef("--where %s: the service cannot search by the id of a result; leave this condition out", c.Column)
 		case from.Kind == schemas.FromOther:
-			return console.Usagef("--where %s: the service cannot search the column of the texts that people typed beside choices; to find a text, write --api v1 --where %s:contains=TEXT; to see all, leave this condition out and add --api v2", c.Column, strings.TrimSuffix(c.Column, "_other"))
+			return console.Usagef("--where %s: the service cannot search the column of the texts that people typed beside choices; to find a text, write --api v1 --where %s:contains=TEXT; to see all, leave this condition out and add --api v2", c.Column, strings.TrimSuffix(strings.TrimSuffix(c.Column, "_other"), " (other)"))
 		}
 		def.Extract.Search.Where[i].Column, def.Extract.Search.Where[i].Given = from.ID, c.Column
 	}

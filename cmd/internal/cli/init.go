@@ -142,12 +142,16 @@ func (s *initSession) begin() error {
 			return err
 		}
 	}
+	s.splitAddress()
 	if s.in == nil {
+		if s.pasted != "" && len(a.forms) == 0 {
+			a.forms = []string{s.pasted}
+		}
 		if zone, _ := s.p.lookup("FORMETL_TIMEZONE"); cmp.Or(a.zone, zone) == "" {
 			s.p.log.Tell(slog.LevelWarn, fmt.Sprintf(machinesZone, console.MachineZone()))
 		}
 		if *a = s.proposed(); a.baseURL == "" || a.account == "" || len(a.forms) == 0 {
-			return console.Usagef("init asks nothing without a terminal or with --no-input: give all of --base-url, --account and --form; in a form's link, such as https://fs1.example.com/acme/form1/, they are https://fs1.example.com, acme and form1")
+			return console.Usagef("init asks nothing without a terminal or with --no-input: give all of --base-url, --account and --form, or a form's link alone: --base-url https://fs1.example.com/acme/form1/")
 		}
 	}
 	if err := s.check(); err != nil {
@@ -211,7 +215,7 @@ the key it is never asked for, only where it is.`
 func (s *initSession) ask(ctx context.Context) error {
 	a := &s.answers
 	service := []initQuestion{
-		{help: serviceHelp, text: "Address of the service", one: func(a *initAnswers) *string { return &a.baseURL }, check: s.splitAddress},
+		{help: serviceHelp, text: "Address of the service", one: func(a *initAnswers) *string { return &a.baseURL }, check: func() error { s.splitAddress(); return nil }},
 		{text: "Account", one: func(a *initAnswers) *string { return &a.account }},
 		{help: keyHelp, text: "Where the API key is", one: func(a *initAnswers) *string { return &a.key }, check: s.checkKey},
 	}
@@ -389,13 +393,12 @@ func (s *initSession) take(q initQuestion, typed string) error {
 var formAddress = regexp.MustCompile(`^(https?://[^/?#@]+)/([^/?#]+)/([^/?#]+)(/index)?/*$`)
 
 // splitAddress takes service and account from the address of a form, because people paste that.
-func (s *initSession) splitAddress() error {
+func (s *initSession) splitAddress() {
 	a := &s.answers
 	if m := formAddress.FindStringSubmatch(a.baseURL); m != nil && m[2] != "api" && m[3] != "api" {
 		a.baseURL, a.account, s.pasted = m[1], m[2], m[3]
 		s.tell(fmt.Sprintf("This is the address of form %s: the service is %s, the account %s.", m[3], m[1], m[2]))
 	}
-	return nil
 }
 
 // likeReference is a reference, or one with wrong brackets.
