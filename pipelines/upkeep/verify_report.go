@@ -143,7 +143,7 @@ func Damaged(outputs []*Verified) error {
 		return nil
 	}
 	return &definition.Fault{
-		Code: 65, Text: fmt.Sprintf("%s: %s in %s", what, plain.Plural(problems, "problem"), plain.Plural(len(outputs), "output")),
+		Code: 65, Text: fmt.Sprintf("%s: %s", what, plain.Plural(problems, "problem")),
 		Cure: cure + "; then run the same command again",
 	}
 }

@@ -236,11 +236,11 @@ func TestCheckWhileCommitting(t *testing.T) {
 func TestDamaged(t *testing.T) {
 	sound, hurt := &Verified{}, &Verified{Problems: make([]Problem, 2)}
 	fault, _ := errors.AsType[*definition.Fault](Damaged([]*Verified{hurt, hurt, sound}))
-	if fault == nil || fault.Text != "the outputs are not in order: 4 problems in 3 outputs" {
+	if fault == nil || fault.Text != "the outputs are not in order: 4 problems" {
 		t.Errorf("%+v", fault)
 	}
 	hurt.Problems[0].Kind, hurt.Problems[1].Kind = "count", "count"
-	if fault, _ = errors.AsType[*definition.Fault](Damaged([]*Verified{hurt})); fault == nil || fault.Text != "the service has other results than at the last run: 2 problems in 1 output" {
+	if fault, _ = errors.AsType[*definition.Fault](Damaged([]*Verified{hurt})); fault == nil || fault.Text != "the service has other results than at the last run: 2 problems" {
 		t.Errorf("%+v", fault)
 	}
 }

@@ -84,6 +84,8 @@ func verifyText(r *upkeep.Verification) string {
 			state = plain.Plural(n, "problem")
 		} else if !o.Sound {
 			state = "see the error message"
+		} else if o.Manifest == nil {
+			state = "see the note"
 		}
 		content := "nothing was checked"
 		if m := o.Manifest; m != nil { // its rows are not only those of sound parts
