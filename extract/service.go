@@ -159,8 +159,9 @@ type counting struct{ Client }
 func (c counting) Count(ctx context.Context, form string, q CountQuery) (int64, error) {
 	n, err := c.Client.Count(ctx, form, q)
 	if err == nil && n > 0 {
-		overlap, err := Overlap(ctx, c.Client, form, q)
-		return max(0, n-overlap), err
+		var overlap int64
+		overlap, err = Overlap(ctx, c.Client, form, q)
+		n = max(0, n-overlap)
 	}
 	if !errors.Is(err, ErrNoCount) {
 		return n, err
