@@ -62,17 +62,27 @@ func (s *Set) collectColumns(ctx context.Context) error {
 	return nil
 }
 
-// fillLists makes the run replace everything if rows of a table's lists are not there: it is not
-// known of which results.
+// fillLists makes the run replace everything if rows of exploded lists are not there, or are those
+// of an earlier run than the results': it is not known of which results.
 func (s *Set) fillLists(ctx context.Context) {
+	replace := func(why, path string) {
+		s.job.Full = true
+		s.job.Log.LogAttrs(ctx, slog.LevelWarn, why+"; this run replaces everything", slog.String("path", path))
+	}
+	for _, d := range s.datasets() {
+		inStep := func(of *dataset) bool {
+			return !of.out.Exploded() && of.manifest != nil && of.manifest.RunID == d.manifest.RunID
+		}
+		if d.out.Exploded() && d.manifest != nil && !slices.ContainsFunc(s.datasets(), inStep) {
+			replace("the last run wrote the results but not this exploded list", d.Path)
+		}
+	}
 	for _, out := range s.live() {
 		switch t, ok := out.(*table); {
 		case ok && t.lost != "":
-			s.job.Full = true
-			s.job.Log.LogAttrs(ctx, slog.LevelWarn, "some rows of exploded lists are missing; this run replaces everything", slog.String("path", t.lost))
+			replace("some rows of exploded lists are missing", t.lost)
 		case ok && t.manifest != nil && t.explodes():
-			s.job.Full = true
-			s.job.Log.LogAttrs(ctx, slog.LevelInfo, "a list gets its table only now; this run replaces everything", slog.String("path", t.Path))
+			replace("a list gets its table only now", t.Path)
 		}
 	}
 }

@@ -81,9 +81,9 @@ func (o *table) explodes() bool {
 	if o.job.Def.Schema == nil {
 		return false
 	}
-	return slices.ContainsFunc(o.manifest.Schema, func(was load.Column) bool {
-		now, ok := columnFrom(o.job.Def.Schema, was.From)
-		return ok && now.Explode && !was.Explode
+	return slices.ContainsFunc(o.job.Def.Schema.Columns, func(now schemas.Column) bool {
+		wrote := func(was load.Column) bool { return was.Explode && was.From == now.From.String() }
+		return now.Explode && !slices.ContainsFunc(o.manifest.Schema, wrote)
 	})
 }
 
