@@ -40,7 +40,7 @@ func runForm(ctx context.Context, def *definition.Definition, o Options, client 
 			f.noFeed = noFeed
 		case f.reader.Countless == "" && why != "":
 			f.reader.Countless = why
-			f = f.again(ctx, "the service gives no reliable counts; the run begins again without them", err)
+			f = f.again(ctx, "the service gives no reliable counts; the run starts over without them, and cannot prove that no result is missing", err)
 			f.drift(why)
 		default:
 			return f.report, err

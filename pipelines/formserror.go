@@ -148,7 +148,7 @@ func (e *NotRunError) Unwrap() error { return e.Err }
 func noForms(def *definition.Definition, chosen []string) error {
 	s, cure := "no form of the account matches "+strings.Join(def.Forms, ", "), ""
 	if len(chosen) > 0 {
-		s = "no form of the account matches both forms: (" + strings.Join(def.Forms, ", ") + ") and --form " + strings.Join(chosen, ", ")
+		s = "--form " + strings.Join(chosen, ", ") + " names none of the forms that " + def.File + " reads: " + strings.Join(def.Forms, ", ")
 		cure = "give --form a form that the definition lists under forms:, or add this form there; "
 	}
 	return &definition.Fault{Code: 66, Text: s, Cure: cure + "`" + def.Command("forms") + "` lists the forms of the account"}

@@ -115,7 +115,7 @@ func TestRunsThatCannotBegin(t *testing.T) {
 		change func(*definition.Definition, *pipelines.Options)
 		want   string
 	}{
-		"no such form":   {func(_ *definition.Definition, o *pipelines.Options) { o.Forms = []string{"other"} }, "no form of the account matches both forms: (form1) and --form other"},
+		"no such form":   {func(_ *definition.Definition, o *pipelines.Options) { o.Forms = []string{"other"} }, "names none of the forms that"},
 		"empty range":    {func(d *definition.Definition, _ *pipelines.Options) { d.Extract.To = d.Extract.From }, "is empty: `to` must be later"},
 		"unknown format": {func(d *definition.Definition, _ *pipelines.Options) { d.Outputs[0].Format = "xls" }, `the format "xls" is not supported`},
 		"form in a path": {func(d *definition.Definition, _ *pipelines.Options) {

@@ -77,7 +77,7 @@ func TestValidateOther(t *testing.T) {
 		{"c item:1 string", func(c []Column) { c[0].Choices = []string{"red"} }, ""},
 		{"m meta:m string", func(c []Column) { c[0].Other = OtherInline }, "columns[0].other: other is for columns from item:ID, but this one is from meta:m; remove other"},
 		{"t other:1 list<string>", func([]Column) {}, "columns[0].type: what people typed is text; use the type string, not list<string>"},
-		{"c item:1 list<string>", func(c []Column) { c[0].Other, c[0].ListAs = OtherInline, ListColumns }, "columns[0].other: other: inline with list_as: columns would make a column of each text that people type; use other: column, or list_as: joined or json"},
+		{"c item:1 list<string>", func(c []Column) { c[0].Other, c[0].ListAs = OtherInline, ListColumns }, "columns[0].other: with list_as: columns, inline would make a column of each text that people type; use column, or list_as: joined or json"},
 		{"c item:1 string; t other:1 string", func(c []Column) { c[0].Other = OtherInline }, "columns[0].other: other: inline puts the typed texts into this column, so the column from other:1 would be empty; write other: column here, or remove the column from other:1"},
 	} {
 		s := &Schema{Columns: columnsOf(t, tt.given)}

@@ -94,10 +94,10 @@ func TestValidateProblems(t *testing.T) {
 		want []string
 	}{
 		"same name": {Schema{Columns: columns(t, "a item:1 string", "a item:2 string")}, []string{
-			`columns[1].name: column 1 (from item:1) already has the name "a"; names must differ`,
+			`columns[1].name: the column from item:1 has the name "a" too; give one of them another name`,
 		}},
 		"name in another case": {Schema{Columns: columns(t, "a item:1 string", "b item:2 string", "A item:3 string")}, []string{
-			`columns[2].name: the name "A" differs from "a" (column 1) only in upper and lower case, which DuckDB and most warehouses ignore; change one of them`,
+			`columns[2].name: the name "A" differs from "a" (the column from item:1) only in upper and lower case, which DuckDB and most warehouses ignore; change one of them`,
 		}},
 		"same source": {Schema{Columns: columns(t, "a item:1 string", "b item:1 string")}, []string{
 			`columns[1].from: column "a" has the source item:1 already; leave one of the two columns out`,

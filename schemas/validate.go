@@ -86,9 +86,9 @@ func (v *validator) column(i int, c Column, all []Column) {
 		v.add(i, "name", "a column needs a name")
 	} else if first, dup := v.names[strings.ToLower(c.Name)]; dup {
 		if all[first].Name == c.Name {
-			v.add(i, "name", "column %[2]d (from %[3]s) already has the name %[1]q; names must differ", c.Name, first+1, all[first].From)
+			v.add(i, "name", "the column from %s has the name %q too; give one of them another name", all[first].From, c.Name)
 		} else {
-			v.add(i, "name", "the name %q differs from %q (column %d) only in upper and lower case, which DuckDB and most warehouses ignore; change one of them", c.Name, all[first].Name, first+1)
+			v.add(i, "name", "the name %q differs from %q (the column from %s) only in upper and lower case, which DuckDB and most warehouses ignore; change one of them", c.Name, all[first].Name, all[first].From)
 		}
 	} else {
 		v.names[strings.ToLower(c.Name)] = i

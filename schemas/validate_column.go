@@ -129,7 +129,7 @@ func (v *validator) other(i int, c Column) {
 	case c.From.Kind != FromItem:
 		v.add(i, "other", "other is for columns from item:ID, but this one is from %s; remove other", c.From)
 	case c.Other == OtherInline && c.ListAs == ListColumns:
-		v.add(i, "other", "other: inline with list_as: columns would make a column of each text that people type; use other: column, or list_as: joined or json")
+		v.add(i, "other", "with list_as: columns, inline would make a column of each text that people type; use column, or list_as: joined or json")
 	case c.Other == OtherInline && v.schema.Find(texts) >= 0:
 		v.add(i, "other", "other: inline puts the typed texts into this column, so the column from %[1]s would be empty; write other: column here, or remove the column from %[1]s", texts)
 	}

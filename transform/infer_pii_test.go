@@ -46,7 +46,7 @@ func TestPersonalMetas(t *testing.T) {
 	l.Add(new(answer).result(1, "meta:user_ip=198.51.100.7", "meta:login_email=", "meta:login_username=x", "meta:score=1").page(t, "user_ip=Name"))
 	s, guesses := l.Schema("x", schemas.ByID)
 	want := map[string]string{
-		"user_ip": "an IP address, because of the meta's id", "login_email": "an e-mail address, because of the meta's id", "login_username": "a person's name, because of the meta's id",
+		"user_ip": "an IP address, because of its id", "login_email": "an e-mail address, because of its id", "login_username": "a person's name, because of its id",
 	}
 	for i, c := range s.Columns {
 		if guesses[i].Personal != want[c.Name] {

@@ -128,7 +128,7 @@ func (s *shapes) wallTimes() (t schemas.Type, why string, formats []string) {
 			if s.times > 0 {
 				formats = append([]string{ownTime}, formats...)
 			}
-			return instant, "a time because of the meta's id, in the format " + strings.Join(formats, " or "), formats
+			return instant, "a time because of its id, in the format " + strings.Join(formats, " or "), formats
 		}
 		why := fmt.Sprintf("%d of %d values are not times YYYY-MM-DD HH:MM:SS", s.values-s.times, s.values)
 		if hint := s.foreign.hint(s.values); hint != "" {
@@ -138,9 +138,9 @@ func (s *shapes) wallTimes() (t schemas.Type, why string, formats []string) {
 	case s.skipped > 0:
 		return text, fmt.Sprintf("times, but %d of %d lie in an hour that the account's time zone skips; check the zone", s.skipped, s.values), nil
 	case s.values == 0:
-		return instant, "a time because of the meta's id; no values yet", nil
+		return instant, "a time because of its id; no values yet", nil
 	}
-	return instant, fmt.Sprintf("a time because of the meta's id, and %s", fits(s.values)), nil
+	return instant, fmt.Sprintf("a time because of its id, and %s", fits(s.values)), nil
 }
 
 func fits(n int) string {

@@ -128,7 +128,7 @@ func TestLearnedMetas(t *testing.T) {
 	if got := spell(s.Columns); strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("columns\n%s", strings.Join(got, "\n"))
 	}
-	for i, why := range []string{"the result's id", "several values in 2 of 3", "because of the meta's id; no value", "because of the meta's id, and its only value is one", "1 of 1 values are not times YYYY-MM-DD HH:MM:SS", "no value"} {
+	for i, why := range []string{"the result's id", "several values in 2 of 3", "because of its id; no value", "because of its id, and its only value is one", "1 of 1 values are not times YYYY-MM-DD HH:MM:SS", "no value"} {
 		if !strings.Contains(guesses[i].Why, why) {
 			t.Errorf("%s: %s, want %s", s.Columns[i].Name, guesses[i].Why, why)
 		}

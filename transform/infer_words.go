@@ -90,7 +90,7 @@ func personalData(from schemas.Source, text, itemType label) string {
 	} {
 		switch {
 		case from.Kind == schemas.FromMeta && from.ID == kind.meta:
-			return kind.what + ", because of the meta's id"
+			return kind.what + ", because of its id"
 		case from.Kind == schemas.FromMeta:
 		case text.has(kind.words) != "":
 			return kind.what + ", because of its label"

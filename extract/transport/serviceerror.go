@@ -84,7 +84,7 @@ func (e *ServiceError) ExitCode() int { return cmp.Or(codes[e.Code].exit, codeIf
 // Hint says what to check after the service refused the request, "" if nothing is known.
 func (e *ServiceError) Hint() string {
 	if e.Code == CodeInvalidValue && e.Asked != "" {
-		return "the likely cause is what was asked for: " + e.Asked + "; check it"
+		return "the likely cause is what was asked for: " + e.Asked + "; give another, or leave it out"
 	}
 	hint := strings.Replace(codes[e.Code].hint, "%s", cmp.Or(e.ListForms, "formetl forms"), 1)
 	if code := e.ExitCode(); e.Base != nil && e.Base.Path != "" && (code == 78 || code == 66) {

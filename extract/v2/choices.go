@@ -78,8 +78,8 @@ func (item *choices) position(criterion extract.Criterion) (string, error) {
 	for _, place := range slices.Sorted(maps.Keys(item.labels)) {
 		seen = append(seen, fmt.Sprintf("%q", item.labels[place]))
 	}
-	return "", cannotSearch(criterion, "formetl has to know the choice from the latest results, and none of them has it; they have "+
-		cmp.Or(strings.Join(seen, ", "), "none")+"; search for one of these, unless only older results have the choice or somebody typed it")
+	return "", cannotSearch(criterion, "it finds only choices that the latest results have: "+
+		cmp.Or(strings.Join(seen, ", "), "none")+"; search for one of these; an older choice, or a text that somebody typed, needs API v1")
 }
 
 func isNumber(text string) bool {

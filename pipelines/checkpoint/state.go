@@ -45,7 +45,7 @@ type StateError struct {
 
 // Error names the state's place and the cause, and proposes --state.
 func (e *StateError) Error() string {
-	return fmt.Sprintf("the state in %s cannot be used: %v; to keep the state elsewhere, give --state FOLDER", e.Place, e.Err)
+	return fmt.Sprintf("the state in %s cannot be used: %v; to keep budgets and what unfinished runs had read elsewhere, give --state FOLDER", e.Place, e.Err)
 }
 
 // Unwrap returns the cause.

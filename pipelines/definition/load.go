@@ -65,7 +65,7 @@ func Load(file string, o LoadOptions) (*Definition, error) {
 		return nil, err
 	}
 	if !isDefinition(root) && isSchema(root) {
-		return nil, doc.WrongFile("this is a schema file, not a definition", "give the definition that uses it; to check the schema file alone, run `formetl validate "+ShellWord(doc.file)+"`")
+		return nil, doc.WrongFile("this is a schema file, not a definition", "give the definition that names it under schema:")
 	}
 	return decode(doc, root, o)
 }

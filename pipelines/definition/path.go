@@ -56,7 +56,7 @@ func pathName(placeholder string) func(name string) (string, error) {
 		remedy := "use letters, digits, - and _"
 		switch placeholder {
 		case "form":
-			remedy = "exclude it, or write a path without {form}"
+			remedy = "leave the form out under forms:, or write paths without {form}"
 		case "account":
 			remedy = "write the name of the account alone, such as acme"
 		}
@@ -102,7 +102,7 @@ var (
 // $HOME, and for a path that looks like an address. The error says what to write instead.
 func CheckLocal(path string) error {
 	if word := shellWord.FindString(path); word != "" {
-		return fmt.Errorf("%s works only in a shell; write the path in full, or ${env:NAME} in a definition", word)
+		return fmt.Errorf("%s is not replaced here: only a shell does that, and not within quotes or after =; write the path in full, or in a definition ${env:NAME}", word)
 	}
 	if begin := schemeLike.FindString(path); begin != "" {
 		return fmt.Errorf("a path that begins with %s is not a local path; write a local path, or s3://bucket/path for outputs, uploaded files and the state", begin)

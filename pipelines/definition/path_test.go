@@ -45,7 +45,7 @@ func TestExpandPathRefuses(t *testing.T) {
 }
 
 func TestPathErrorsSayWhatToDo(t *testing.T) {
-	for placeholder, want := range map[string]string{"form": "exclude it, or write a path without {form}", "pipeline": "use letters"} {
+	for placeholder, want := range map[string]string{"form": "leave the form out under forms:, or write paths without {form}", "pipeline": "use letters"} {
 		if _, err := pathName(placeholder)(".."); !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", placeholder, err)
 		}
@@ -84,15 +84,15 @@ func TestSplitPath(t *testing.T) {
 // says what to write.
 func TestCheckLocal(t *testing.T) {
 	for path, want := range map[string]string{
-		"~":                   "works only in a shell; write the path in full",
-		"~/x/out.csv":         "works only in a shell; write the path in full",
-		"~root/x":             "works only in a shell; write the path in full",
-		"$HOME/x.csv":         "$HOME works only in a shell; write the path in full, or ${env:NAME} in a definition",
-		"out/$DAY/x.csv":      "$DAY works only in a shell",
-		"${HOME}/x.csv":       "${HOME} works only in a shell; write the path in full, or ${env:NAME} in a definition",
-		"out/$(date +%F).csv": "$( works only in a shell; write the path in full",
-		"out/`date`.csv":      "` works only in a shell; write the path in full",
-		`%USERPROFILE%\x.csv`: "%USERPROFILE% works only in a shell; write the path in full, or ${env:NAME} in a definition",
+		"~":                   "is not replaced here",
+		"~/x/out.csv":         "is not replaced here",
+		"~root/x":             "is not replaced here",
+		"$HOME/x.csv":         "$HOME is not replaced here: only a shell does that, and not within quotes or after =; write the path in full, or in a definition ${env:NAME}",
+		"out/$DAY/x.csv":      "$DAY is not replaced here",
+		"${HOME}/x.csv":       "${HOME} is not replaced here: only a shell does that, and not within quotes or after =; write the path in full, or in a definition ${env:NAME}",
+		"out/$(date +%F).csv": "$( is not replaced here",
+		"out/`date`.csv":      "` is not replaced here",
+		`%USERPROFILE%\x.csv`: "%USERPROFILE% is not replaced here: only a shell does that, and not within quotes or after =; write the path in full, or in a definition ${env:NAME}",
 		"file:///tmp/x.csv":   "begins with file:/",
 		"file:/tmp/x.csv":     "begins with file:/",
 		"FILE://x.csv":        "begins with FILE:/",

@@ -46,6 +46,7 @@ type Error struct {
 	File     string
 	Problems []Problem // at least one, in the order of the file
 	Err      error     // the system's error if the file cannot be read, else nil
+	Cure     string    // what to do if the file is right, but of another kind than expected, else ""
 	// Name is the name of the pipeline that the file defines, "" if it could not be read or
 	// the file is a schema file.
 	Name string

@@ -198,7 +198,7 @@ func (k key) reference(v value) (ref reference, ok bool) {
 	case text == "":
 		v.Fail(k.remedy, "the reference to the key is missing")
 	case parts == nil || parts[0] != text:
-		v.Fail(k.remedy+"; if the value is the key, replace the key, because others may have read it", "the value is not a reference: %s", k.never)
+		v.Fail(k.remedy+"; if it was the real key, use a new one from now on, because others may have read it", "the value is not a reference: %s", k.never)
 	case parts[1] == "env" && !variableShape.MatchString(parts[2]):
 		v.Fail(k.remedy, "the reference has no valid name of an environment variable")
 	default:
@@ -269,13 +269,13 @@ const maxKeyFile = 64 << 10
 type reference struct{ kind, target string }
 
 // remedy says what to do about an error of reference.read. alternative is what helps with an
-// environment variable or a command besides setting or mending it.
+// environment variable besides setting it.
 func (r reference) remedy(err error, alternative string) string {
 	switch {
 	case r.kind == "env":
 		return "set it, or " + alternative
 	case r.kind == "cmd":
-		return "run it by hand to see why; then fix it, or " + alternative
+		return "run it by hand to see why; then fix it, or write ${env:NAME} or ${file:PATH} in its place"
 	case errors.Is(err, fs.ErrNotExist):
 		return "create the file, or change the path"
 	}

@@ -121,7 +121,7 @@ func TestBadSchemas(t *testing.T) {
 		"everything at once": {
 			"version: 1\ncolumns:\n  - {name: a, from: result_id, type: int64}\n  - name: A\n    from: 'item:1'\n    type: strnig\n  - name: b\n    from: 'item:1'\n    type: list<list<string>>\n  - {from: nowhere, type: string, on_error: skip}\n",
 			[]string{
-				`s.yaml:4:11: columns[1].name: the name "A" differs from "a" (column 1) only in upper and lower case`,
+				`s.yaml:4:11: columns[1].name: the name "A" differs from "a" (the column from result_id) only in upper and lower case`,
 				`s.yaml:6:11: columns[1].type: unknown type "strnig"; use string`,
 				`s.yaml:8:11: columns[2].from: column "A" has the source item:1 already`,
 				`s.yaml:9:11: columns[2].type: `,

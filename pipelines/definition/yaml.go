@@ -47,7 +47,7 @@ func readDocument(file string) (*document, value, error) {
 			remedy = "give a definition or a schema file (YAML), not a file of results"
 		}
 		if beside, _ := filepath.Glob(filepath.Join(filepath.Dir(file), "*.y*ml")); errors.Is(err, fs.ErrNotExist) {
-			remedy = cmp.Or(plain.Suggest(file, beside), plain.Suggest(file+".yaml", beside), remedy)
+			remedy = cmp.Or(plain.Suggest(file, beside), remedy)
 		}
 		return nil, value{}, &Error{File: file, Err: err, Problems: []Problem{{Message: fmt.Sprintf("the file cannot be read: %v", err), Remedy: remedy}}}
 	}
@@ -61,7 +61,8 @@ func parseDocument(file string, data []byte) (*document, value, error) {
 	var first, second yaml.Node
 	err := decoder.Decode(&first)
 	if errors.Is(err, io.EOF) {
-		return nil, value{}, d.WrongFile("the file is empty", "`formetl init` writes a definition and its schema files")
+		d.report(nil, "", "the file is empty", "`formetl init` writes a definition and its schema files")
+		return nil, value{}, d.Err()
 	}
 	if err == nil {
 		err = decoder.Decode(&second)
@@ -120,7 +121,7 @@ func (d *document) ready(problems []Problem) []Problem {
 // WrongFile returns an *Error for a file that is not of the expected kind, such as a schema file
 // in place of a definition. The text what says of which kind the file is.
 func (d *document) WrongFile(what, remedy string) error {
-	return &Error{File: d.file, Problems: []Problem{{Line: 1, Column: 1, Message: what, Remedy: remedy}}}
+	return &Error{File: d.file, Problems: []Problem{{Line: 1, Column: 1, Message: what, Remedy: remedy}}, Cure: "nothing in " + d.file + " needs a change: run the same command with the right file"}
 }
 
 // syntaxProblem says in the YAML parser's words why a file is no YAML. The parser's messages

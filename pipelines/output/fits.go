@@ -192,8 +192,8 @@ func (p *place) keepsColumns(kept []schemas.Column, s *schemas.Schema) error {
 func (p *place) changed(what, was, is, why string) error {
 	return &definition.Fault{
 		Code: 78,
-		Text: fmt.Sprintf("%s: nothing was written: %s was %s and is %s now%s", p.Path, what, was, is, why),
-		Cure: fmt.Sprintf("`%s` reads all results again and replaces every part, without results that the service has deleted; or undo the change, or give the output a new path", p.job.Def.Command("run", "--full")),
+		Text: fmt.Sprintf("%s: nothing was written there: %s was %s and is %s now%s", p.Path, what, was, is, why),
+		Cure: fmt.Sprintf("undo the change, or give the output a new path, or run `%s`: it reads everything again and replaces this output, and so loses results that the service has deleted", p.job.Def.Command("run", "--full")),
 	}
 }
 
@@ -227,7 +227,7 @@ func (p *place) checkRules(committed []load.Column, s *schemas.Schema) error {
 			is, same = described(rule), sameRule(was.PII, rule)
 		}
 		if !same {
-			return p.changed("column "+was.Name, described(was.PII), is, "; the older parts keep its values as they were written")
+			return p.changed("column "+was.Name, described(was.PII), is, "; the values in older parts stay as they were written, unlike new ones")
 		}
 	}
 	return nil
@@ -238,7 +238,7 @@ func described(rule string) string {
 	if rule == "" {
 		return "unprotected"
 	}
-	return "pii: " + rule
+	return "pii: " + strings.Replace(rule, hmacRule+"(", hmacRule+" by key (", 1)
 }
 
 // The manifest of a CSV dataset holds the CSV profile and how lists are shown, because all

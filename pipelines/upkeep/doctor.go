@@ -122,7 +122,7 @@ func Examine(ctx context.Context, def *definition.Definition, o pipelines.Option
 	}
 	for _, form := range forms {
 		if _, err := def.For(form); err != nil {
-			e.add(failed("schema", form, err, "write or fix the schema file"))
+			e.add(failed("schema", form, err, "correct what the message names, or else write or fix the schema file"))
 		}
 	}
 	usable := *def

@@ -284,7 +284,7 @@ func (p *inquiry) check() Check {
 	switch {
 	case len(broken) > 0:
 		err := &definition.Fault{Code: 65, Text: fmt.Sprintf("the service breaks its specification for form %s: it does not honour %s", p.table.Form, strings.Join(broken, ", "))}
-		c = failed(c.Name, c.Of, err, "send the table below to those who run the service; it contains no results")
+		c = failed(c.Name, c.Of, err, "send the table below, which contains no results, to those who run the service; until they mend it, runs may fail with exit code 65 rather than write wrong results")
 	case len(others) > 0:
 		c.State, c.Detail = Warning, "the service does not honour "+strings.Join(others, ", ")+"; runs work without that, but may prove less"
 		c.Cure = "if runs must prove that no result is missing, send the table below to those who run the service"

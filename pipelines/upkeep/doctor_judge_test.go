@@ -46,7 +46,7 @@ func TestJudgeZone(t *testing.T) {
 		{"the account is an hour further east", []time.Duration{-57 * minute, 2 * minute}, 0, Failed, "57 minutes in the future in America/Chicago"},
 		{"the account is half an hour further east", []time.Duration{-10 * minute}, 0, Failed, "10 minutes in the future"},
 		{"the account is in Auckland", []time.Duration{-17 * time.Hour}, 0, Failed, "17 hours in the future"},
-		{"old", []time.Duration{27 * time.Hour}, 0, NotChecked, "only a recent change can show"},
+		{"old", []time.Duration{27 * time.Hour}, 0, NotChecked, "only a change of the last day can show"},
 		{"imported for the future", []time.Duration{-400 * time.Hour}, 0, Warning, "more than a day in the future"},
 		{"one imported for the future", []time.Duration{-400 * time.Hour, 10 * minute}, 0, OK, "10 minutes old"},
 		{"busy", every(0, minute, 20), 0, OK, "no date is in the future"},

@@ -178,7 +178,7 @@ func (p *prober) test(ctx context.Context, at output.Location) {
 		p.object(ctx)
 		p.remove(ctx)
 	}
-	p.tell(stages, p.stage(ctx), "a data object was staged and removed again")
+	p.tell(stages, p.stage(ctx), "a data file was prepared and removed again")
 	p.tell(lists, nil, "what was written is listed")
 }
 
@@ -210,7 +210,7 @@ func (p *prober) object(ctx context.Context) {
 	created := refused(p.dest.Put(ctx, p.name, content(2), load.NoVersion))
 	replaced := p.dest.Put(ctx, p.name, content(3), version)
 	stale := refused(p.dest.Put(ctx, p.name, content(4), version))
-	p.tell(conditional, cmp.Or(replaced, created, stale), "writes over what another run could have written were refused, as they must be")
+	p.tell(conditional, cmp.Or(replaced, created, stale), "one run cannot overwrite what another has just written")
 }
 
 var errUnguarded = &load.Error{

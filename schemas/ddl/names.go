@@ -42,12 +42,17 @@ func (e *UnfitError) Error() string {
 		more = fmt.Sprintf("\n  and %d more", len(shown)-maxShown)
 		shown = shown[:maxShown]
 	}
-	return fmt.Sprintf("%s cannot create the table %s:\n  %s%s\nchange the names or types in the schema file, or remove columns there",
+	return fmt.Sprintf("%s cannot create the table %s:\n  %s%s",
 		e.Dialect, e.Table, strings.Join(shown, "\n  "), more)
 }
 
 // ExitCode is 65, because the fault is in the schema and not in the call.
 func (e *UnfitError) ExitCode() int { return 65 }
+
+// Hint says what to change.
+func (e *UnfitError) Hint() string {
+	return "change the names or types in the schema file, or remove columns there; then run the same command again"
+}
 
 // check returns an *UnfitError if the engine cannot hold the table, otherwise nil.
 func (d *Dialect) check(t Table) error {

@@ -94,7 +94,7 @@ func (f *File) Measure(r io.Reader, flat io.Writer) error {
 			return fmt.Errorf("it is no CSV file that formetl wrote: %w", err)
 		}
 		if len(record) != len(f.Columns) {
-			return fmt.Errorf("it has %s where the definition writes %d; a file of --select has too few", plain.Plural(len(record), "column"), len(f.Columns))
+			return fmt.Errorf("it has %s, and the definition writes %d; give a file with all of them, not one made with --select", plain.Plural(len(record), "column"), len(f.Columns))
 		}
 		for i, text := range record {
 			c := &f.Columns[i]

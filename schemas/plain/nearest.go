@@ -41,9 +41,10 @@ func Suggest(word string, words []string) string {
 	return ""
 }
 
-// bare returns a word in lower case, without the dashes or braces that people add by habit.
+// bare returns a word in lower case, without the dashes or braces that people add by habit,
+// and without the extension of YAML.
 func bare(s string) string {
-	return strings.NewReplacer("-", "_", " ", "_").Replace(strings.ToLower(strings.Trim(s, "-{} ")))
+	return strings.NewReplacer("-", "_", " ", "_", ".yaml", "", ".yml", "").Replace(strings.ToLower(strings.Trim(s, "-{} ")))
 }
 
 // Distance returns the number of insertions, deletions, replacements and swaps of neighbouring

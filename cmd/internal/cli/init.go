@@ -117,7 +117,7 @@ func (s *initSession) run(ctx context.Context) error {
 		{callable() + " run " + file, "reads the results and writes them"},
 	}), "\n"))
 	if strings.HasPrefix(s.answers.key, "${env:") {
-		s.tell("cron does not have your shell's variables: for it, write api_key: ${file:key}, with the key in the file key.")
+		s.tell("cron does not have your shell's variables: for cron, write api_key: ${file:key} in " + file + ", and the API key into a file named key beside it.")
 	}
 	return nil
 }
@@ -148,7 +148,7 @@ func (s *initSession) begin() error {
 			a.forms = []string{s.pasted}
 		}
 		if zone, _ := s.p.lookup("FORMETL_TIMEZONE"); cmp.Or(a.zone, zone) == "" {
-			s.p.log.Tell(slog.LevelWarn, fmt.Sprintf(machinesZone, console.MachineZone()))
+			s.p.log.Tell(slog.LevelWarn, fmt.Sprintf(machinesZone, console.MachineZone())+", or correct timezone: in the definition")
 		}
 		if *a = s.proposed(); a.baseURL == "" || a.account == "" || len(a.forms) == 0 {
 			return console.Usagef("init asks nothing without a terminal or with --no-input: give all of --base-url, --account and --form, or a form's link alone: --base-url https://fs1.example.com/acme/form1/")
@@ -362,7 +362,7 @@ func (s *initSession) put(ctx context.Context, q initQuestion) error {
 var flagOfProblem = regexp.MustCompile(`^--[a-z-]+( \S+)?: `)
 
 // unset is what is wrong with a variable, which cannot be set while init runs.
-var unset = regexp.MustCompile(`(\w+) is (not set|empty); set it, or name another variable or file`)
+var unset = regexp.MustCompile(`(\w+) is (not set|empty); set it, or give --api-key-file FILE`)
 
 // take records an answer if it is right; otherwise it returns what is wrong.
 func (s *initSession) take(q initQuestion, typed string) error {
@@ -453,7 +453,7 @@ func (s *initSession) parse(o definition.LoadOptions) (*definition.Definition, e
 
 // asFlags replaces keys in what is wrong with an answer by flags.
 var asFlags = strings.NewReplacer("set allow_http: true", "start init with --allow-http", "api_key: ${env:NAME}", "--api-key-reference '${env:NAME}'", "api_key: ${file:PATH}", "--api-key-reference '${file:PATH}'", "mode: ", "--mode ",
-	"names: ", "--names ", "dsn: ", "--dsn ", "add format:", "start init with --format", "be in a definition", "be given", "load[0].path", "another --path")
+	"names: ", "--names ", "dsn: ", "--dsn ", "add format:", "start init with --format", "be in a definition", "be given", "load[0].path", "another --path", "; if a codebook is in the way, write codebook: false", "", "name another variable or file", "give --api-key-file FILE")
 
 // flag returns the flag that gives what stands under a key of the definition; of several paths the
 // path too.
@@ -466,7 +466,7 @@ func (s *initSession) flag(key string) string {
 	if name == "api_key" && s.keyFile != "" {
 		return "--api-key-file"
 	}
-	if name == "api_key" && a.key == "" {
+	if name == "api_key" && a.key == "${env:"+definition.KeyVariable+"}" {
 		return "the API key"
 	}
 	others := map[string]string{"api_key": "api-key-reference", "name": "output", "forms": "form"}

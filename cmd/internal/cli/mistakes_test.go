@@ -287,5 +287,5 @@ func (m mistake) make(t *testing.T, url string) (code int, stderr string) {
 	}
 	text := strings.NewReplacer(dir, "DIR", url, "URL").Replace(said.String())
 	text = regexp.MustCompile(`(?m)^time=.*\n`).ReplaceAllString(text, "") // the log, whose lines have the time
-	return code, regexp.MustCompile(`at 20[0-9-]+ [0-9:]{8}`).ReplaceAllString(text, "at NOW")
+	return code, regexp.MustCompile(`range, 20[0-9-]+ [0-9:]{8}, up`).ReplaceAllString(text, "range, NOW, up")
 }

@@ -62,7 +62,7 @@ func (p *process) start(level slog.Level, read func() (pipelines.Options, error)
 }
 
 // machinesZone is the note of commands that take the machine's zone because none was given.
-const machinesZone = "note: no time zone was given, so the account's zone is taken to be %s, as on this machine; if it is another, local times and ranges are wrong by hours, and by API v1 all times: give --timezone, such as --timezone America/Chicago"
+const machinesZone = "note: no time zone was given, so the account's zone is taken to be %s, as on this machine; if it is another, times and ranges can be wrong by hours: give --timezone, such as --timezone America/Chicago"
 
 // Whether a command needs the API keys of its definitions.
 const (
@@ -124,7 +124,11 @@ func checkSpan(def *definition.Definition, o pipelines.Options) error {
 	case o.Range.From == nil:
 		return console.Usagef("--to %s is before the beginning of the range at %s, which the definition gives: give a later --to, or also --from", load.Wall(e.Window.To), load.Wall(e.Window.From))
 	}
-	return console.Usagef("--from %s is after the end of the range at %s (that of --to or of the definition, else now): give an earlier --from", load.Wall(e.Window.From), load.Wall(e.Window.To))
+	why := "which the definition gives: give an earlier --from, or also --to"
+	if e.Endless {
+		why = "up to which results can be read now: give an earlier --from"
+	}
+	return console.Usagef("--from %s is after the end of the range, %s, %s", load.Wall(e.Window.From), load.Wall(e.Window.To), why)
 }
 
 // load reads definitions and checks all of them before any request is sent to a service. The
@@ -221,7 +225,7 @@ func mayWrite(path string, force bool) error {
 		return nil //nolint:nilerr // nothing is there
 	}
 	if !force {
-		return &load.Error{Kind: load.ErrUnusable, Op: "write", Path: path, Remedy: "choose another name with -o, or add --force to replace it", Err: fs.ErrExist}
+		return &load.Error{Kind: load.ErrUnusable, Op: "write", Path: path, Remedy: "choose another name with -o, or add --force, which replaces what is there, your edits included", Err: fs.ErrExist}
 	}
 	return console.CheckOrdinary(path)
 }
@@ -238,17 +242,18 @@ func writeFile(path string, data []byte, mode fs.FileMode) error {
 }
 
 // attended returns an error of usage where no person can answer a question, because standard
-// input is no terminal or standard error is JSON for programs. otherwise says what was not done.
-func (p *process) attended(otherwise string) error {
+// input is no terminal or standard error is JSON for programs. what is what --yes does, and
+// otherwise says what was not done.
+func (p *process) attended(what, otherwise string) error {
 	if !console.IsTerminal(p.stdin) || p.log.JSON() {
-		return console.Usagef("there is no terminal to ask on: add --yes to do it without asking; %s", otherwise)
+		return console.Usagef("there is no terminal to ask on, and %s: to %s without asking, add --yes", otherwise, what)
 	}
 	return nil
 }
 
 // confirm asks a yes-or-no question. Without a person to answer it returns the error of attended.
-func (p *process) confirm(ctx context.Context, question, otherwise string) (bool, error) {
-	if err := p.attended(otherwise); err != nil {
+func (p *process) confirm(ctx context.Context, question, what, otherwise string) (bool, error) {
+	if err := p.attended(what, otherwise); err != nil {
 		return false, err
 	}
 	return console.Ask(ctx, p.stdin, p.stderr, question, otherwise)
@@ -275,7 +280,7 @@ func (p *process) unmatched(ctx context.Context, def *definition.Definition, o p
 		for _, f := range r.Forms {
 			holds := slices.ContainsFunc(f.Outputs, func(out output.Report) bool { return out.Rows > 0 }) // of earlier runs
 			if len(where) > 0 && f.Error == "" && f.Rows+f.Rejected == 0 && !holds {
-				p.log.Tell(slog.LevelWarn, "warning: "+f.Form+": no result matches the search"+offers[f.Form], slog.String("form", f.Form))
+				p.log.Tell(slog.LevelWarn, "warning: "+f.Form+": no result matches the search, so the output has no rows"+offers[f.Form], slog.String("form", f.Form))
 			}
 		}
 	}

@@ -210,7 +210,7 @@ func tableOrView(d *ddl.Dialect, t ddl.Table, def *definition.Definition, form s
 		}
 	}
 	if d.Name == "duckdb" && best < 0 && list == (schemas.Source{}) {
-		return "", &transport.Error{Code: console.ExitConfig, Problem: def.Name + " has no output that DuckDB can load", Remedy: `add one to the definition under load:, such as {path: "lake/{form}/", format: parquet}`}
+		return "", &transport.Error{Code: console.ExitConfig, Problem: def.File + " has no output that DuckDB can load", Remedy: `add one to the definition under load:, such as {path: "lake/{form}/", format: parquet}`}
 	}
 	if d.Name != "duckdb" || best < 0 {
 		return d.Create(t)

@@ -80,7 +80,7 @@ func schemaLabels(ctx context.Context, p *process, files []string, f labelsFlags
 		return out.Format == "csv" && !out.Dataset() && !out.Exploded() && (out.Lasting() || f.csv != "" && out.Path != definition.StdoutPath)
 	})
 	if i < 0 {
-		return &definition.Fault{Code: 78, Text: def.File + " writes no CSV file that a script could read", Cure: `add the output - {path: "out/{form}.csv"} under load:, and run the definition`}
+		return &definition.Fault{Code: 78, Text: def.File + " has no output that SPSS or R can read: none is a single CSV file that stays where it is", Cure: `add the output - {path: "out/{form}.csv"} under load:, and run the definition`}
 	}
 	out, job := def.Outputs[i], options.WithDefaults().Job(def, forms[0])
 	columns, err := p.columnsIn(ctx, &f.DefinitionFlags, job, out, options)
@@ -142,7 +142,7 @@ func (f *labelsFlags) read(path string, file *labels.File) (failed error) {
 	}
 	data, err := os.Open(file.Path)
 	if err != nil {
-		return &definition.Fault{Code: 66, Text: err.Error(), Cure: "run the definition first, or give the path of its CSV file with --csv FILE"}
+		return &definition.Fault{Code: 66, Text: "the CSV file " + file.Path + " cannot be read: " + errors.Unwrap(err).Error(), Cure: "run the definition first, or give the path of its CSV file with --csv FILE"}
 	}
 	defer func() { _ = data.Close() }()
 	var in io.Reader = data

@@ -413,7 +413,7 @@ func stateReset(ctx context.Context, p *process, files []string, f resetFlags) e
 		}
 	}
 	if !f.yes { // asked before any reading, so that an unattended job fails at once
-		if err := p.attended(nothingChanged); err != nil {
+		if err := p.attended("set the watermarks back and drop what unfinished runs had read (the next run reads that again; no data is removed)", nothingChanged); err != nil {
 			return err
 		}
 	}
@@ -431,7 +431,7 @@ func stateReset(ctx context.Context, p *process, files []string, f resetFlags) e
 			of = strings.Join(f.Forms, ", ") + " of " + of
 		}
 		question := fmt.Sprintf("Set the watermarks of %s back to %s, and drop what unfinished runs had read? No data is removed. [y/N] ", plain.Line(of), from)
-		if agreed, err := p.confirm(ctx, question, nothingChanged); err != nil || !agreed {
+		if agreed, err := p.confirm(ctx, question, "set the watermarks back", nothingChanged); err != nil || !agreed {
 			return err
 		}
 	}

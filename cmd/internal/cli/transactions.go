@@ -257,7 +257,7 @@ if the answer is lost, look with formetl forms whether the copy exists.`,
 			if to.Account != "" {
 				question += " to account " + plain.Line(to.Account)
 			}
-			agreed, err := p.confirm(ctx, question+"? [y/N] ", "nothing was sent")
+			agreed, err := p.confirm(ctx, question+"? [y/N] ", "copy the form", "nothing was sent")
 			if err != nil || !agreed {
 				return reply{}, err
 			}

@@ -78,6 +78,9 @@ func OptionalDefinition(cmd *cobra.Command, args []string) error {
 			if cmd.Flag("form") != nil {
 				form = "; for a form write --form NAME, and put a value with spaces into quotes"
 			}
+			if latest := cmd.Flag("latest"); latest != nil && latest.Changed {
+				form = "; --latest takes no value: for a number of results write --latest --limit 5"
+			}
 			return Usagef("%s takes a definition, such as feedback.yaml, and there is no file %q%s", cmd.CommandPath(), args[0], form)
 		}
 	}
@@ -123,12 +126,12 @@ func unknownFlag(cmd *cobra.Command, err error) error {
 		}
 	}
 	text := fmt.Sprintf("%s has no flag %s%s", cmd.CommandPath(), dash, name)
-	if name == "api-key" {
+	if name == "api-key" || name == "key" {
 		return Usagef("%s, because everybody on the machine could read a key on the command line; use --api-key-file FILE or the variable %s", text, definition.KeyVariable)
 	}
 	var known []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, "--"+f.Name) })
-	if meant := map[string]string{"f": "--form", "url": "--base-url", "key": "--api-key-file", "out": "--output", "since": "--from", "start": "--from", "until": "--to", "filter": "--where", "columns": "--select"}[name]; slices.Contains(known, meant) {
+	if meant := map[string]string{"f": "--form", "url": "--base-url", "json": "--report", "out": "--output", "since": "--from", "start": "--from", "until": "--to", "filter": "--where", "columns": "--select"}[name]; slices.Contains(known, meant) {
 		return Usagef("%s; did you mean %s?", text, meant)
 	}
 	return Usagef("%s%s", text, plain.Hint(name, known))

@@ -152,7 +152,7 @@ func Hint(err error, command, resumable string) string {
 		return "" // the error's text says what to do
 	}
 	if wrong, ok := errors.AsType[*definition.Error](err); ok && wrong.Err == nil && code == ExitConfig { // the file can be read
-		hint = cmp.Or(hint, "fix this, then check it with `formetl validate "+definition.ShellWord(wrong.File)+"`")
+		hint = cmp.Or(hint, wrong.Cure, "fix this, then check it with `formetl validate "+definition.ShellWord(wrong.File)+"`")
 	}
 	hint = cmp.Or(hint, hintOf(code, command))
 	if !strings.Contains(hint, "command again") {

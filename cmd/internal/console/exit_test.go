@@ -229,7 +229,7 @@ func TestHint(t *testing.T) {
 		{&definition.Error{}, "validate", "", ""},
 		{&definition.Fault{Code: ExitConfig, Cure: "restore it"}, "run", "", "restore it"},
 		{&reconcile.VerifyError{}, "run", "no result is kept", "try again later; to go on without this check, give --no-verify (export), or write verify: false in the definition (run); run `formetl doctor DEFINITION` (without a definition, first `formetl init`) and send the table that it prints to the people who run the service; it contains no answers"},
-		{&transport.ServiceError{Code: transport.CodeInvalidValue, Status: 400, Asked: "view 77"}, "export", "", "the likely cause is what was asked for: view 77; check it"},
+		{&transport.ServiceError{Code: transport.CodeInvalidValue, Status: 400, Asked: "view 77"}, "export", "", "the likely cause is what was asked for: view 77; give another, or leave it out"},
 		{&transport.RequestError{Err: service(transport.CodeInvalidValue, 400)}, "export", "", "check in a browser whether the service works; then run the same command again"},
 		{&transport.AnswerError{WebPages: 3}, "run", "", "set base_url (--base-url, FORMETL_BASE_URL) to the service's own address, such as https://fs1.example.com; if it was right before, this may be a login or maintenance page: open the address in a browser, and run again"},
 		{unreadable(transport.FaultGarbled), "run", "", "run the same command again later"},

@@ -115,7 +115,7 @@ func BesideDefinition(given *pflag.FlagSet, file string) error {
 	var err error
 	given.Visit(func(f *pflag.Flag) {
 		if err == nil && f.Name != "api-key-file" && service.Lookup(f.Name) != nil {
-			err = Usagef("--%[2]s does not apply, because the definition %[1]s names the service: leave it out, or change the definition", file, f.Name)
+			err = Usagef("--%s does not apply, because source: in the definition %s says how to ask the service: leave it out, or change the definition", f.Name, file)
 		}
 	})
 	return err

@@ -118,7 +118,7 @@ func logChanges(ctx context.Context, log *slog.Logger, changes []schemas.Change)
 				attrs = append(attrs, a)
 			}
 		}
-		log.LogAttrs(ctx, slog.LevelWarn, "the form changed", attrs...)
+		log.LogAttrs(ctx, slog.LevelWarn, "the form or its schema changed", attrs...)
 	}
 }
 
@@ -394,7 +394,7 @@ func Resumable(whom string, reports ...*pipelines.Report) string {
 	case !read:
 		return ""
 	case results == 0:
-		return "no results are kept"
+		return "what was read is read again"
 	}
 	return "kept " + whom + ": " + plain.Plural(results, "result")
 }
