@@ -162,7 +162,7 @@ func TestJSONSchemaHasTheDecodersKeys(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, p := range wrong.Problems {
-			if keys, ok := strings.CutPrefix(p.Remedy, "the keys here are "); ok {
+			if keys, ok := strings.CutPrefix(p.Remedy, "the settings here are "); ok {
 				section := strings.TrimSuffix(strings.TrimSuffix(p.Key, stranger), ".")
 				section = indexes.ReplaceAllString(section, "[]") // an output has other keys where it is a table
 				got[section] = slices.Compact(slices.Sorted(slices.Values(append(got[section], strings.Split(keys, ", ")...))))

@@ -112,9 +112,9 @@ func TestBadSchemas(t *testing.T) {
 		text string
 		want []string
 	}{
-		"no version":     {"name: x\n", []string{"s.yaml:1:1: version: the required key is missing; add version:"}},
+		"no version":     {"name: x\n", []string{"s.yaml:1:1: version: the required setting is missing; add version:"}},
 		"version 2":      {"version: 2\n", []string{"s.yaml:1:10: version: "}},
-		"unknown key":    {"version: 1\ncolums: []\n", []string{"s.yaml:2:1: colums: the key is not known; did you mean columns?"}},
+		"unknown key":    {"version: 1\ncolums: []\n", []string{"s.yaml:2:1: colums: the setting is not known; did you mean columns?"}},
 		"many rejects":   {"version: 1\nmax_rejects: 3000000000\n", []string{"s.yaml:2:14: max_rejects: "}},
 		"columns a map":  {"version: 1\ncolumns:\n  id: int64\n", []string{"s.yaml:2:1: columns: a list is expected"}},
 		"column is text": {"version: 1\ncolumns: [id]\n", []string{"s.yaml:2:11: columns[0]: a group of keys is expected"}},
@@ -125,7 +125,7 @@ func TestBadSchemas(t *testing.T) {
 				`s.yaml:6:11: columns[1].type: unknown type "strnig"; use string`,
 				`s.yaml:8:11: columns[2].from: column "A" has the source item:1 already`,
 				`s.yaml:9:11: columns[2].type: `,
-				`s.yaml:10:5: columns[3].name: the required key is missing`,
+				`s.yaml:10:5: columns[3].name: the required setting is missing`,
 				`s.yaml:10:12: columns[3].from: unknown source "nowhere"`,
 				`s.yaml:10:45: columns[3].on_error: `,
 			},

@@ -44,7 +44,7 @@ func (v value) Section(fields ...field) map[string]value {
 			continue
 		}
 		if first, twice := values[name]; twice {
-			v.badKey(child, name, fmt.Sprintf("the key appears twice, first on line %d", first.Line()), "keep one of them")
+			v.badKey(child, name, fmt.Sprintf("the setting appears twice, first on line %d", first.Line()), "keep one of them")
 			continue
 		}
 		values[name] = child
@@ -56,7 +56,7 @@ func (v value) Section(fields ...field) map[string]value {
 		case !given && f.required:
 			path := joinKeys(v.path, f.key)
 			v.doc.refused[path] = true
-			v.doc.report(v.place(), path, "the required key is missing", "add "+f.key+":")
+			v.doc.report(v.place(), path, "the required setting is missing", "add "+f.key+":")
 		}
 	}
 	return values
@@ -90,7 +90,7 @@ func (v value) unknownKey(entry value, keys []string) {
 	if !harmless.MatchString(name) || entry.IsEmpty() {
 		shown = "" // the "key" may be a secret whose key was left out, such as {word}
 	}
-	v.badKey(entry, shown, "the key is not known", suggest(name, keys, "the keys here are "+strings.Join(keys, ", ")))
+	v.badKey(entry, shown, "the setting is not known", suggest(name, keys, "the settings here are "+strings.Join(keys, ", ")))
 }
 
 // badKey reports a problem with the key of an entry of the section v. If name is "", the

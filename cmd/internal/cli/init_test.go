@@ -84,7 +84,7 @@ func TestInitOnATerminal(t *testing.T) {
 	s.types("[file]:", "dataset", "Enter")
 	s.types("[lake/{form}/]:", "Enter")
 	s.types("[incremental]:", "Enter")
-	s.types("in the file key.\nready>", "formetl run orders.yaml --progress off && echo went''well", "Enter")
+	s.types("named key beside it.\nready>", "formetl run orders.yaml --progress off && echo went''well", "Enter")
 	s.types("wentwell\nready>", "exit", "Enter")
 	if _, err := os.Stat(filepath.Join(dir, "lake", "orders", "_SUCCESS")); err != nil {
 		t.Error(err)
@@ -260,7 +260,7 @@ func TestInitRefusesFlags(t *testing.T) {
 		{"--form a/b", "--form", "cannot be a form's name"},
 		{"--format parquet --path a.csv", "--format", "the path ends with .csv"},
 		{"--format xlsx --path a/", "--format", "for single files only"},
-		{"--path ~/a.csv", "--path ~/a.csv", "works only in a shell"},
+		{"--path ~/a.csv", "--path ~/a.csv", "is not replaced here"},
 		{"--path a", "--path a", "or start init with --format"},
 		{"--path {from}.csv", "--path {from}.csv", "did you mean {form}?"},
 		{"--path a.csv --path a.csv", "--path a.csv", "another --path would overwrite each other"},
