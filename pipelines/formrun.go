@@ -66,7 +66,7 @@ func (f *formRun) again(ctx context.Context, what string, why error) *formRun {
 // API v2 has no request for a count. Counts are taken from its headers, and nothing
 // promises what these hold (service-v2.md, section 9).
 const (
-	tellsNoCounts    = "the service gives no counts"
+	tellsNoCounts    = "the service gives no counts to check the results by"
 	tellsWrongCounts = "the service gives no reliable counts: those in its headers never agreed with the results that it sent"
 )
 

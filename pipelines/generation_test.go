@@ -45,8 +45,8 @@ func TestServiceTellsNoCounts(t *testing.T) {
 		pagination, method, reason string
 	}{
 		{"", load.MethodPagination, ""},
-		{"missing", load.MethodRead, "the service gives no counts"},
-		{"zero", load.MethodRead, "the service gives no counts"},
+		{"missing", load.MethodRead, "the service gives no counts to check the results by"},
+		{"zero", load.MethodRead, "the service gives no counts to check the results by"},
 		{"more", load.MethodRead, "the service gives no reliable counts: those in its headers never agreed with the results that it sent"},
 		{"less", load.MethodRead, "the service gives no reliable counts: those in its headers never agreed with the results that it sent"},
 	} {

@@ -139,7 +139,7 @@ func Examine(ctx context.Context, def *definition.Definition, o pipelines.Option
 		state, err = State(ctx, &usable, o)
 		e.leftovers(state)
 		if err != nil && len(state.Forms) == 0 {
-			e.skip(err.Error(), "runs")
+			e.skip(strings.ReplaceAll(err.Error(), "\n", "; "), "runs")
 		}
 	}
 	e.space(state)

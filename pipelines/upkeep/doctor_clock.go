@@ -68,7 +68,7 @@ func judgeZone(zone *time.Location, form string, dates []time.Time, ours, theirs
 	case reconcile.Ahead(zone, newest, early) > 0:
 		c.Detail = "this machine's clock and the service's differ: by one of them the newest change is in the future, by the other not"
 	case age > reading.WidestZone:
-		c.Detail = fmt.Sprintf("the newest change is %s old, and only a change of the last day can show whether the zone is right: fill in the form, and run doctor again", plain.Lasting(age))
+		c.Detail = fmt.Sprintf("the newest change is %s old, and only a change of the last day can show whether the zone is right: compare it with the account's settings, or fill in the form and run doctor again", plain.Lasting(age))
 	default:
 		c.State, c.Detail = OK, fmt.Sprintf("in %s the newest change is %s old, and no date is in the future", zone, plain.Lasting(max(age, 0)))
 	}
