@@ -3,10 +3,10 @@ package plain
 import "testing"
 
 func TestNearest(t *testing.T) {
-	words := []string{"format", "from", "path", "partition", "custom_labels", "csv"}
+	words := []string{"format", "from", "path", "partition", "custom_labels", "csv", "lake.yaml"}
 	for word, want := range map[string]string{
 		"form": "from", "Format": "format", "formt": "format", "custom-labels": "custom_labels", "customLabels": "custom_labels",
-		"cvs": "csv", "patition": "partition", "colour": "", "x": "", "": "", "part": "path", "csvv": "csv",
+		"cvs": "csv", "patition": "partition", "colour": "", "x": "", "": "", "part": "path", "csvv": "csv", "lke.yml": "lake.yaml", "gone.yaml": "",
 	} {
 		if got := Nearest(word, words); got != want {
 			t.Errorf("%q: got %q, want %q", word, got, want)

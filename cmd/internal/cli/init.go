@@ -362,7 +362,7 @@ func (s *initSession) put(ctx context.Context, q initQuestion) error {
 var flagOfProblem = regexp.MustCompile(`^--[a-z-]+( \S+)?: `)
 
 // unset is what is wrong with a variable, which cannot be set while init runs.
-var unset = regexp.MustCompile(`(\w+) is (not set|empty); set it, or give --api-key-file FILE`)
+var unset = regexp.MustCompile(`(\w+) is (not set|empty); set it, or name another variable or file`)
 
 // take records an answer if it is right; otherwise it returns what is wrong.
 func (s *initSession) take(q initQuestion, typed string) error {
@@ -453,7 +453,7 @@ func (s *initSession) parse(o definition.LoadOptions) (*definition.Definition, e
 
 // asFlags replaces keys in what is wrong with an answer by flags.
 var asFlags = strings.NewReplacer("set allow_http: true", "start init with --allow-http", "api_key: ${env:NAME}", "--api-key-reference '${env:NAME}'", "api_key: ${file:PATH}", "--api-key-reference '${file:PATH}'", "mode: ", "--mode ",
-	"names: ", "--names ", "dsn: ", "--dsn ", "add format:", "start init with --format", "be in a definition", "be given", "load[0].path", "another --path", "; if a codebook is in the way, write codebook: false", "", "name another variable or file", "give --api-key-file FILE")
+	"names: ", "--names ", "dsn: ", "--dsn ", "add format:", "start init with --format", "be in a definition", "be given", "load[0].path", "another --path", "; if a codebook is in the way, write codebook: false", "")
 
 // flag returns the flag that gives what stands under a key of the definition; of several paths the
 // path too.
