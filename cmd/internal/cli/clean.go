@@ -22,17 +22,19 @@ func cleanCommand(p *process) *cobra.Command {
 	var f cleanFlags
 	cmd := &cobra.Command{
 		Use:   "clean DEFINITION...",
-		Short: "Remove what interrupted runs left: temporary files, unfinished uploads, results that were read",
+		Short: "Remove what interrupted runs left: temporary files, unfinished uploads, checkpoints; finished data stays",
 		Long: `Clean removes what interrupted runs left at the outputs and in the state folders:
-temporary files, unfinished uploads, and what they had read, so that the next run
-begins anew instead of resuming. If a run ended while it put its files in place, clean
-finishes that. It leaves alone a run that is still working, and all finished data.
+temporary files, unfinished uploads, and what they had read (checkpoints), which the next
+run then reads again. If a run ended while it put its files in place, clean finishes
+that. It leaves alone a run that is still working, watermarks and all finished data.
 
 Clean lists parts of a dataset that the manifest does not list, and keeps them;
-with --unlisted it removes them. If the manifest is lost, these are all parts of the
-dataset: use ` + "`formetl run DEFINITION --full`" + ` instead, which replaces them.
+with --unlisted it removes them without asking. If the manifest is lost, no part is listed
+and --unlisted would remove the whole dataset: use ` + "`formetl run DEFINITION --full`" + `
+then, which reads everything again and replaces all parts.
 
-It asks the service only if the definition names its forms by patterns, without --form.`,
+It asks the service only if the definition names its forms by patterns and you give no
+--form.`,
 		Example: `  formetl clean feedback.yaml --dry-run
   formetl clean feedback.yaml
   formetl clean feedback.yaml --unlisted`,
@@ -41,7 +43,7 @@ It asks the service only if the definition names its forms by patterns, without 
 	}
 	set := cmd.Flags()
 	set.BoolVar(&f.dryRun, "dry-run", false, "only list what would be removed")
-	set.BoolVar(&f.unlisted, "unlisted", false, "also remove parts of a dataset that its manifest does not list; if the manifest is lost, these are all parts")
+	set.BoolVar(&f.unlisted, "unlisted", false, "also remove parts of a dataset that its manifest does not list; without a manifest the whole dataset: try --dry-run first")
 	f.RegisterForms(set)
 	f.RegisterKey(set, keyForForms)
 	return cmd

@@ -37,8 +37,8 @@ func demoCommand(p *process) *cobra.Command {
 it over HTTP, writes CSV and Parquet files, and exits. It needs no account, no API
 key and no network.
 
-It also writes its definition, feedback.yaml. If the folder is not empty, demo writes
-to it only if an earlier demo wrote feedback.yaml and nobody changed it.`,
+It also writes its definition, feedback.yaml. A folder that is not empty must hold that of
+an earlier demo, unchanged: demo replaces that demo's files, and your own stay.`,
 		Example: `  formetl demo
   formetl demo --results 200000 --dir /tmp/demo`,
 		Args: console.NoArguments,

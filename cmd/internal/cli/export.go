@@ -63,7 +63,8 @@ The file's extension gives the format: .csv .csv.gz .csv.zst .tsv .ndjson .ndjso
 from the AWS environment variables, profile or role.
 
 COLUMN is a column's name in the export, the label on the form, item_<id>, or an id.
-A file that export did not write is overwritten only with --force.`,
+A file that an export wrote and nobody changed is replaced without asking, any other
+only with --force.`,
 		Example: `  formetl export --base-url https://fs1.example.com --account acme --form form1 -o form1.csv
   formetl export --form form1 -o form1.parquet --from 2026-01-01 --to 2026-02-01
   formetl export --form form1 --where result_status:equals=Complete --where full_name:not_empty | head
@@ -77,26 +78,26 @@ A file that export did not write is overwritten only with --force.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return export(cmd.Context(), p, f) },
 	}
 	set := cmd.Flags()
-	f.service.Register(set)
+	f.service.Register(set, "")
 	f.service.RegisterMaxRequests(set)
-	f.span.Register(set)
+	f.span.Register(set, "no limit")
 	set.StringArrayVar(&f.where, "where", nil, "only results that match COLUMN:OP[=TERM]; OP is equals, contains, begins, ends, empty or not_empty; repeatable")
 	set.StringVar(&f.match, "match", "and", "with several --where: \"and\", for results that match all of them, or \"or\", for those that match at least one")
 	f.output.register(set)
 	console.RegisterNames(set, &f.names)
-	set.StringArrayVar(&f.columns, "select", nil, "write only this COLUMN; repeatable, or several separated by commas; the order is kept")
+	set.StringArrayVar(&f.columns, "select", nil, "write only this COLUMN; repeatable, or several separated by commas, in the order that you want")
 	set.Int64Var(&f.limit, "limit", 0, "write only the first N results (those with the lowest ids), and verify nothing")
 	set.StringArrayVar(&f.forms, "form", nil, "name of the form, as formetl forms lists it")
-	set.StringVar(&f.window, "window", "auto", "length of the spans of time that are read one after another: auto, or such as 15m, 6h, 1d or 1mo")
+	set.StringVar(&f.window, "window", "auto", "length of the spans of time in which results are read and counted, which changes nothing in the file: auto, or such as 15m, 6h, 1d or 1mo")
 	set.StringVar(&f.extract.View, "view", "", "id of a Results View of the service, to export its results and columns")
 	set.StringVar(&f.extract.CustomLabels, "custom-labels", "", "id of a set of custom labels of the service, to name columns by them")
 	set.StringVar(&f.files, "files", "", "also download uploaded files into this folder or s3://bucket/prefix/, with a list in files.csv")
-	set.StringVar(&f.schema, "schema", "", "schema file with the columns and their types")
-	set.StringVar(&f.state, "state", "", "where the requests of the last day are counted, for budgets per minute and per day, and what unfinished runs read is kept: a folder, or s3://bucket/prefix/ (default: formetl/ in your cache folder)")
+	set.StringVar(&f.schema, "schema", "", "schema file with the columns and their types, as formetl schema infer writes it (default: all columns, as text)")
+	set.StringVar(&f.state, "state", "", "folder, or s3://bucket/prefix/, with what unfinished exports have read and the count of requests; another one does not know them (default: formetl/ in your cache folder)")
 	set.BoolVar(&f.fresh, "fresh", false, "read everything again, instead of resuming an export of the last hour that ended early")
 	f.watch.register(set, "write a report about the export to this file: JSON, or a web page if the name ends with .html")
-	set.BoolVar(&f.noVerify, "no-verify", false, "do not compare with the service's count")
-	set.BoolVar(&f.strict, "strict", false, "end with 65 if the export cannot prove that no result is missing or duplicated; a search counts as proven when all its pages were read")
+	set.BoolVar(&f.noVerify, "no-verify", false, "do not compare with the service's count, so that a missing result is not noticed")
+	set.BoolVar(&f.strict, "strict", false, "write nothing and end with 65 if the export cannot prove that no result is missing or duplicated; for --where and --view it is enough that all pages were read")
 	return cmd
 }
 
@@ -367,7 +368,7 @@ func (f *outputFlags) register(set *pflag.FlagSet) {
 	set.BoolVar(&f.excel, "excel", false, "CSV that opens right in Excel: its encoding and line ends, times by the account's clock, and a ' before texts that Excel would run as formulas")
 	set.BoolVar(&f.codebook, "codebook", false, "also write a description of the columns beside the file: .schema.json and .codebook.csv")
 	set.BoolVar(&f.manifest, "manifest", false, "also write a record of the export beside the file: FILE.manifest.json, with the file's SHA-256")
-	set.BoolVar(&f.force, "force", false, "overwrite a file that export did not write")
+	set.BoolVar(&f.force, "force", false, "also replace a file that no export wrote, or that was changed since")
 	set.StringVar(&f.s3.Endpoint, "s3-endpoint", "", "URL of an S3 server other than AWS")
 	set.StringVar(&f.s3.Region, "s3-region", "", "the bucket's region (default: AWS_REGION, or the profile's)")
 	set.BoolVar(&f.s3.PathStyle, "s3-path-style", false, "address the bucket in the path instead of the host name, as many servers other than AWS need")

@@ -58,22 +58,22 @@ for the API key itself, only where the key is, and writes the key nowhere.`,
 	}
 	set, a := cmd.Flags(), &s.answers
 	set.StringVar(&a.baseURL, "base-url", "", "address of the service (or FORMETL_BASE_URL)")
-	set.StringVar(&a.api, "api", "", "which API of the service to ask: v1, v2, or auto, which tries v2 first (or FORMETL_API; default auto)")
+	set.StringVar(&a.api, "api", "", "which API of the service to ask: v1, v2, or auto: v2 if the service has it (or FORMETL_API; default auto)")
 	set.StringVar(&a.account, "account", "", "name of the account, as in the addresses of its forms (or FORMETL_ACCOUNT)")
 	set.StringVar(&a.key, "api-key-reference", "", "where the API key is, never the key itself: '${env:NAME}', '${file:PATH}' or '${cmd:COMMAND LINE}' (default: '${env:"+definition.KeyVariable+"}')")
 	set.StringVar(&s.keyFile, "api-key-file", "", "file that holds the API key: short for --api-key-reference '${file:PATH}'")
-	set.BoolVar(&a.allowHTTP, "allow-http", false, "allow sending the key over unencrypted HTTP to other machines")
+	set.BoolVar(&a.allowHTTP, "allow-http", false, "also allow http:// to other machines, which sends the key unencrypted")
 	set.StringVar(&a.zone, "timezone", "", "time zone of the account, such as America/Chicago (or FORMETL_TIMEZONE; default: this machine's)")
 	set.StringArrayVar(&a.forms, "form", nil, "name of a form, or a pattern such as 'survey*', or '*' for all forms; repeatable")
-	set.StringArrayVar(&a.paths, "path", nil, "where to write: a path from the definition's folder, or s3://bucket/path; one that ends with a slash is a dataset; {form} stands for the form's name; repeatable (default: out/{form}.csv)")
+	set.StringArrayVar(&a.paths, "path", nil, "where to write: a path from the definition's folder, or s3://bucket/path; one that ends with a slash is a dataset; {form} stands for the form's name; repeatable (default: out/{form}.csv; none with --table)")
 	set.StringVar(&a.format, "format", "", "format of the outputs (default: by a file's name; parquet for a dataset)")
 	set.StringVar(&a.partition, "partition", "", "folders of a dataset: none, day, month or year (default month)")
 	set.StringVar(&a.table, "table", "", "table of a PostgreSQL database to write, such as forms.{form}")
 	set.StringVar(&a.dsn, "dsn", "", "how to reach the database of --table: a reference such as '${env:PG}' (the default), or the connection string itself if it holds no password")
-	set.StringVar(&a.mode, "mode", "", "what each run reads: full (everything), or incremental (what is new or changed; only for datasets and tables, and then the default)")
+	set.StringVar(&a.mode, "mode", "", "what each run reads: full (everything), or incremental (what is new or changed; the default if all outputs are datasets or tables, and only then possible)")
 	console.RegisterNames(set, &a.names)
 	set.StringVarP(&a.file, "output", "o", "", "definition to write (default: named after the form or the account)")
-	set.BoolVar(&s.force, "force", false, "replace files that already exist")
+	set.BoolVar(&s.force, "force", false, "replace the definition and the schema file if they exist, with all that you edited in them; outputs stay")
 	set.BoolVar(&s.noInput, "no-input", false, "ask nothing")
 	return cmd
 }

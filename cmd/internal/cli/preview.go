@@ -28,10 +28,10 @@ func previewCommand(p *process) *cobra.Command {
 		Use:   "preview [DEFINITION] [--form FORM]",
 		Short: "Show a few results of a form",
 		Long: `Preview shows the first results of a form as a table, or the newest with --latest. It
-sends one request for each hundred results, and writes no files. The service, the form,
-the range and the columns come from the definition, or from flags if you give none.
+sends one request for each hundred results, and writes no files. Without a definition,
+flags give the service, the form, the range and the columns.
 
-Texts of more than 40 characters are cut; --wide shows them in full.`,
+Texts of more than 40 characters are cut; --wide shows them in full.` + besideDefinition,
 		Example: `  formetl preview feedback.yaml
   formetl preview --base-url https://fs1.example.com --account acme --form form1 --latest
   formetl preview --form form1 -n 3 --json`,
@@ -40,8 +40,8 @@ Texts of more than 40 characters are cut; --wide shows them in full.`,
 	}
 	set := cmd.Flags()
 	f.registerResults(set)
-	f.given.RangeFlags.Register(set)
-	set.StringVar(&f.schema, "schema", "", "schema file with the columns and their types")
+	f.given.RangeFlags.Register(set, "the definition's, or no limit")
+	set.StringVar(&f.schema, "schema", "", "schema file with the columns and their types (default: the definition's)")
 	set.Int64VarP(&f.limit, "limit", "n", 10, "number of results to show")
 	set.BoolVar(&f.latest, "latest", false, "show the newest results first, by id")
 	set.BoolVar(&f.wide, "wide", false, "show long texts in full")

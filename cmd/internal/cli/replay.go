@@ -21,15 +21,14 @@ func replayCommand(p *process) *cobra.Command {
 		Use:   "replay DEFINITION",
 		Short: "Read rejected results again after you fixed the schema",
 		Long: `Replay finds the dead letters (rejected results) at the definition's outputs, and
-reads the windows that they come from again, with the current schema. In a dataset
-it replaces the parts of these windows, so that each result is there once. A single
-file is written again as a whole. The dead letters are replaced too: only results
-that still do not fit stay in them.
+reads the windows that they come from again, with the current schema. In a dataset or
+table it replaces the results of these windows, so that each is there once. For a
+single file it reads the definition's whole range. The dead letters are replaced too:
+only results that still do not fit stay in them.
 
-Fix the schema first, for example by declaring a format or a separator, or by
-another rule for values that do not fit. If you change the type or the name of a
-column, use formetl run DEFINITION --full instead: it replaces the whole dataset
-and removes all its dead letters.`,
+Fix the schema first: give the column another format, separator or on_error (formetl
+help schemas). If you change its type or name, use formetl run DEFINITION --full
+instead: it reads everything again, and writes the outputs and dead letters anew.`,
 		Example: `  formetl replay feedback.yaml --dry-run
   formetl replay feedback.yaml
   formetl replay feedback.yaml --form form1 --report replay.json`,
@@ -39,7 +38,7 @@ and removes all its dead letters.`,
 	set := cmd.Flags()
 	f.RegisterForms(set)
 	f.RegisterKey(set, ", instead of the definition's reference")
-	f.watch.register(set, "write the reports of the runs to this file: JSON, or a web page if the name ends with .html")
+	f.watch.register(set, "write a report about what was read again to this file: JSON, or a web page if the name ends with .html")
 	set.BoolVar(&f.dryRun, "dry-run", false, "only list what would be read again")
 	return cmd
 }

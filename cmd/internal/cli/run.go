@@ -34,8 +34,9 @@ func runCommand(p *process) *cobra.Command {
 		Use:   "run DEFINITION...",
 		Short: "Run pipeline definitions",
 		Long: `Run reads all results in each definition's range and writes the outputs. An output is
-written completely, or stays as it was. All definitions are checked before the first
-request. If one fails, the others still run.`,
+written completely, or stays as it was. A file then has only the results
+of this range; a dataset or table keeps its others. All definitions are checked before
+the first request: if one is wrong, none runs. If the run of one fails, the others go on.`,
 		Example: `  formetl run feedback.yaml
   formetl run feedback.yaml --last month
   formetl run a.yaml b.yaml --log-format json --report report.json
@@ -53,9 +54,9 @@ request. If one fails, the others still run.`,
 	set := cmd.Flags()
 	f.Register(set)
 	f.watch.register(set, "write a report about the run to this file: JSON, or a web page if the name ends with .html")
-	set.BoolVar(&f.full, "full", false, "read every result again and replace the outputs, whatever earlier runs left")
-	set.BoolVar(&f.strict, "strict", false, "end with 65 and write nothing if the run cannot prove that no result is missing or duplicated")
-	set.BoolVar(&f.dryRun, "dry-run", false, "show the plan and read nothing, as formetl plan does")
+	set.BoolVar(&f.full, "full", false, "read every result again, not only what is new, and replace all that the outputs hold")
+	set.BoolVar(&f.strict, "strict", false, "end with 65 and write nothing if the run cannot prove that no result is missing or duplicated (otherwise 0, \"not verified\")")
+	set.BoolVar(&f.dryRun, "dry-run", false, "only show the plan, as formetl plan does, which asks for counts")
 	set.StringVar(&f.watch.metrics, "metrics", "", "write metrics of the run to this file (NAME.prom) for node_exporter's textfile collector")
 	return cmd
 }

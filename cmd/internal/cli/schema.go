@@ -61,8 +61,8 @@ func schemaInferCommand(p *process) *cobra.Command {
 		Short: "Write a schema file from a form at the service",
 		Long: `Infer writes a schema file from the form's headings and a sample of its results: the
 first of the range, the last, and pages spread evenly between them. One request reads
-a hundred results, so the default sample takes about ten requests. The service, the
-form and the range come from the definition, or from flags if you give none.
+a hundred results, so the default sample takes about ten requests. Without a
+definition, flags give the service, the form and the range.
 
 A column gets another type than string only if every sampled value fits it and nothing
 is lost. Values with leading zeros, phone numbers, ids and dates such as 12/31/2025
@@ -70,7 +70,7 @@ stay strings; to change that, give the column a type with a format. Comments in 
 file show each column's label and why its type was chosen; they contain no values.
 
 --force replaces a file that already exists, including everything you edited in it.
-To see how a schema file and the form differ, use formetl schema diff.`,
+To keep your edits, see with formetl schema diff what is new, and add it by hand.` + besideDefinition,
 		Example: `  formetl schema infer --base-url https://fs1.example.com --account acme --form form1 -o form1.schema.yaml
   formetl schema infer feedback.yaml -o feedback.columns.yaml
   formetl schema infer --form form1 --names id --from 2026-01-01 --sample 5000
@@ -80,10 +80,10 @@ To see how a schema file and the form differ, use formetl schema diff.`,
 	}
 	set := cmd.Flags()
 	f.registerResults(set)
-	f.given.RangeFlags.Register(set)
+	f.given.RangeFlags.Register(set, "the definition's, or no limit")
 	set.StringVarP(&f.output, "output", "o", definition.StdoutPath, "file to write, - for standard output")
 	set.IntVar(&f.sample, "sample", upkeep.DefaultSample, "about how many results to read")
-	set.BoolVar(&f.pii, "pii", false, "mark columns that look like personal data; check them")
+	set.BoolVar(&f.pii, "pii", false, "add a comment to columns that look like personal data; only pii: in a column protects it")
 	set.BoolVar(&f.force, "force", false, "replace the file if it already exists")
 	return cmd
 }

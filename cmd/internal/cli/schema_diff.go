@@ -34,8 +34,8 @@ func schemaDiffCommand(p *process) *cobra.Command {
 		Long: `Diff compares two schema files, or a schema file with the live form, or a definition
 with its live forms. For a definition it takes its schema, or without one the columns
 of its last run. For a live form it reads the headings and a sample of the results,
-which takes a few requests. It ends with 65 if a change breaks programs that read the
-outputs, or later runs.`,
+which takes a few requests. It ends with 65 if a change can break later runs, or
+programs that read the outputs; with 0 if there is none, or only harmless ones.` + besideDefinition,
 		Example: `  formetl schema diff old.columns.yaml new.columns.yaml
   formetl schema diff form1.schema.yaml --form form1 --base-url https://fs1.example.com --account acme
   formetl schema diff feedback.yaml --json`,
@@ -45,11 +45,11 @@ outputs, or later runs.`,
 		},
 	}
 	set := cmd.Flags()
-	f.service.Register(set)
-	f.definition.RangeFlags.Register(set)
+	f.service.Register(set, "the definition's, or ")
+	f.definition.RangeFlags.Register(set, "the definition's, or no limit")
 	f.definition.RegisterVariables(set)
 	set.StringArrayVar(&f.definition.Forms, "form", nil, "form to compare with; for a definition, compare only this form; repeatable")
-	set.StringVar(&f.definition.State, "state", "", "where the requests of the last day are counted, for budgets per minute and per day: a folder, or s3://bucket/prefix/ (default: the definition's)")
+	set.StringVar(&f.definition.State, "state", "", "folder, or s3://bucket/prefix/, where requests are counted for the limits per minute and per day (default: the definition's)")
 	set.BoolVar(&f.json, "json", false, "print as JSON")
 	return cmd
 }

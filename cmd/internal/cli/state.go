@@ -22,9 +22,10 @@ import (
 func stateCommand(p *process) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "state",
-		Short: "Show or reset watermarks and unfinished runs",
+		Short: "Show how far runs have come, or let the next run read everything again",
 		Long: `State shows what earlier runs of a definition left for the next run, or resets it.
-It asks the service only if the definition names its forms by patterns, without --form.`,
+It asks the service only if the definition names its forms by patterns and you give no
+--form.`,
 		Example: `  formetl state show feedback.yaml
   formetl state reset feedback.yaml`,
 		Args: console.Subcommand,
@@ -380,14 +381,15 @@ func stateResetCommand(p *process) *cobra.Command {
 	var f resetFlags
 	cmd := &cobra.Command{
 		Use:   "reset DEFINITION",
-		Short: "Let the next run begin like the first: forget watermarks and what unfinished runs had read; outputs stay",
-		Long: `Reset removes the watermarks of a definition's datasets, so that the next incremental
-run begins like the first one, or sets them back to a time. It drops what runs that
-ended early had read, unless they had begun to put it in place, which reset finishes. It
-removes no data of outputs.
+		Short: "Let the next run read everything again, like the first: forget watermarks and checkpoints; outputs stay until it replaces them",
+		Long: `Reset removes the watermarks of a definition's datasets: the next incremental run then
+reads everything again, and replaces what is there. With --watermark it sets them back to
+a time instead. It also drops what unfinished runs had read (checkpoints). If a run ended
+while it put its files in place, reset finishes that. It removes no data of outputs.
 It asks before it does anything, unless you give --yes.
 
-If a run is writing to a dataset, reset does not change that dataset and ends with 75.`,
+If a run is writing to a dataset, that one stays as it is, the others are reset, and reset
+ends with 75: run it again later.`,
 		Example: `  formetl state reset feedback.yaml
   formetl state reset feedback.yaml --watermark 2026-01-01 --yes
   formetl state reset feedback.yaml --form form1 --yes`,

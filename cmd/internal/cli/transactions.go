@@ -36,7 +36,7 @@ type asked struct {
 // register adds the flags of every command that asks a service. otherwise says which form is meant
 // without --form; "" if the command is not about a form.
 func (a *asked) register(set *pflag.FlagSet, otherwise string) {
-	a.service.Register(set)
+	a.service.Register(set, "the definition's, or ")
 	a.given.RegisterVariables(set)
 	if otherwise != "" {
 		set.StringVar(&a.form, "form", "", "name of the form, as formetl forms lists it (default: "+otherwise+")")
@@ -47,7 +47,7 @@ func (a *asked) register(set *pflag.FlagSet, otherwise string) {
 func (a *asked) registerResults(set *pflag.FlagSet) {
 	a.register(set, "the first form of the definition")
 	console.RegisterNames(set, &a.names)
-	set.StringVar(&a.given.State, "state", "", "where the requests of the last day are counted, for budgets per minute and per day: a folder, or s3://bucket/prefix/ (default: the definition's, or formetl/ in your cache folder)")
+	set.StringVar(&a.given.State, "state", "", "folder, or s3://bucket/prefix/, where requests are counted for the limits per minute and per day (default: the definition's, or formetl/ in your cache folder)")
 }
 
 // open starts a command. It returns the definition in the file, or without a file a definition made
@@ -93,6 +93,12 @@ func (a *asked) openResults(cmd *cobra.Command, p *process, definitions []string
 	return def, o, nil
 }
 
+// besideDefinition ends the help of commands that take the service from a definition or from flags.
+const besideDefinition = `
+
+A DEFINITION names the service: beside it leave out --account, --retries and
+the like; --api-key-file may stay.`
+
 // askCommand completes a command that sends one transaction. After flags and arguments were checked
 // it calls ask, with the form if the command is about one.
 func askCommand(p *process, cmd *cobra.Command, aboutForm bool, ask func(ctx context.Context, client extract.Client, def *definition.Definition, form string) (reply, error)) *cobra.Command {
@@ -100,6 +106,7 @@ func askCommand(p *process, cmd *cobra.Command, aboutForm bool, ask func(ctx con
 	var asJSON bool
 	a.register(cmd.Flags(), map[bool]string{true: "the definition's form, if it has only one"}[aboutForm])
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
+	cmd.Long = cmp.Or(cmd.Long, cmd.Short+".") + besideDefinition
 	cmd.Args = console.OptionalDefinition
 	cmd.RunE = func(cmd *cobra.Command, definitions []string) error {
 		def, o, err := a.open(cmd, p, definitions, "")
@@ -153,7 +160,7 @@ func formRows(forms ...extract.Form) [][]string {
 func statusCommand(p *process) *cobra.Command {
 	return askCommand(p, &cobra.Command{
 		Use:   "status [DEFINITION] [--form FORM]",
-		Short: "Show whether a form is open, and how much of its quotas is used",
+		Short: "Show whether a form is open, and how many results it has and may have",
 		Example: `  formetl status --base-url https://fs1.example.com --account acme --form form1
   formetl status feedback.yaml`,
 	}, true, func(ctx context.Context, c extract.Client, _ *definition.Definition, form string) (reply, error) {
@@ -177,7 +184,7 @@ func publishCommand(p *process) *cobra.Command {
 	var secure bool
 	cmd := askCommand(p, &cobra.Command{
 		Use:   "publish [DEFINITION] [--form FORM]",
-		Short: "Show a form's publishing links and embed codes",
+		Short: "Show a form's public links and embed codes; nothing changes",
 		Example: `  formetl publish --base-url https://fs1.example.com --account acme --form form1
   formetl publish feedback.yaml --secure --json`,
 	}, true, func(ctx context.Context, c extract.Client, _ *definition.Definition, form string) (reply, error) {
@@ -191,7 +198,7 @@ func publishCommand(p *process) *cobra.Command {
 			extract.Publish
 		}{form, publish}, rows}, err
 	})
-	cmd.Flags().BoolVar(&secure, "secure", false, "ask for https links")
+	cmd.Flags().BoolVar(&secure, "secure", false, "show https links (by API v1, http without this)")
 	return cmd
 }
 
@@ -203,8 +210,8 @@ func countCommand(p *process) *cobra.Command {
 		Use:   "count [DEFINITION] [--form FORM]",
 		Short: "Count a form's results",
 		Long: `Count prints how many results the service has, in all or in a range of time or ids, as a
-bare number. It takes the server, account, key, zone and form from the definition, but
-not its range: use --from and --to for that.`,
+bare number. With a definition too it counts all results of the form, not only those of
+the definition's range: give a range by --from and --to.`,
 		Example: `  formetl count --base-url https://fs1.example.com --account acme --form form1
   formetl count feedback.yaml --from 2026-01-01 --to 2026-02-01
   formetl count --form form1 --min-id 100001`,
@@ -231,7 +238,7 @@ not its range: use --from and --to for that.`,
 		}
 		return nil
 	}
-	span.Register(cmd.Flags())
+	span.Register(cmd.Flags(), "no limit")
 	cmd.Flags().Int64Var(&q.IDs.Min, "min-id", 0, "lowest result id to count")
 	cmd.Flags().Int64Var(&q.IDs.Max, "max-id", 0, "highest result id to count")
 	return cmd
@@ -241,11 +248,11 @@ func copyCommand(p *process) *cobra.Command {
 	var to extract.CopyTarget
 	var yes bool
 	cmd := askCommand(p, &cobra.Command{
-		Use:   "copy --form FORM",
+		Use:   "copy [DEFINITION] [--form FORM]",
 		Short: "Copy a form, without its results, to a new one",
-		Long: `Copy makes a copy of a form, in this account or another one. It changes something at
-the service, so it asks first, unless you give --yes. The request is never repeated:
-if the answer is lost, look with formetl forms whether the copy exists.`,
+		Long: `Copy makes a new form like an existing one, without its results, in this account or
+another one. It asks first, unless you give --yes. Whatever --retries says, it sends the
+request once: if the answer is lost, look with formetl forms whether the copy exists.`,
 		Example: `  formetl copy --base-url https://fs1.example.com --account acme --form form1 --to-form "Form 2"
   formetl copy --form form1 --to-account other --yes`,
 	}, true, func(ctx context.Context, c extract.Client, _ *definition.Definition, form string) (reply, error) {
@@ -266,8 +273,8 @@ if the answer is lost, look with formetl forms whether the copy exists.`,
 		return reply{made, formRows(made)}, err
 	})
 	set := cmd.Flags()
-	set.StringVar(&to.Account, "to-account", "", "name of the account that gets the copy (default: this account)")
-	set.StringVar(&to.Form, "to-form", "", "name of the new form (default: the name of the original)")
+	set.StringVar(&to.Account, "to-account", "", "account that gets the copy, if the API key allows that (default: this account)")
+	set.StringVar(&to.Form, "to-form", "", "title of the new form, whose name the service makes (default: the original's title)")
 	set.BoolVar(&yes, "yes", false, "do not ask")
 	return cmd
 }

@@ -30,21 +30,22 @@ type ServiceFlags struct {
 	given    *pflag.FlagSet
 }
 
-// Register adds the flags that name a service.
-func (s *ServiceFlags) Register(f *pflag.FlagSet) {
+// Register adds the flags that name a service. key is "the definition's, or " for a command that may
+// take the service from a definition, which then has the key.
+func (s *ServiceFlags) Register(f *pflag.FlagSet, key string) {
 	s.given = f
 	f.StringVar(&s.source.BaseURL, "base-url", "", "address of the service (or FORMETL_BASE_URL)")
-	f.StringVar(&s.api, "api", "", "which API of the service to ask: v1, v2, or auto, which tries v2 first (or FORMETL_API; default auto)")
+	f.StringVar(&s.api, "api", "", "which API of the service to ask: v1, v2, or auto: v2 if the service has it (or FORMETL_API; default auto)")
 	f.StringVar(&s.source.Account, "account", "", "name of the account, as in the addresses of its forms (or FORMETL_ACCOUNT)")
 	f.StringVar(&s.timezone, "timezone", "", "time zone of the account, such as America/Chicago (or FORMETL_TIMEZONE; default: this machine's)")
-	f.StringVar(&s.KeyFile, "api-key-file", "", "file that contains the API key (default: the variable FORMETL_API_KEY)")
-	f.BoolVar(&s.source.AllowHTTP, "allow-http", false, "allow sending the key over unencrypted HTTP to other machines")
+	f.StringVar(&s.KeyFile, "api-key-file", "", "file that contains the API key (default: "+key+"the variable FORMETL_API_KEY)")
+	f.BoolVar(&s.source.AllowHTTP, "allow-http", false, "also allow http:// to other machines, which sends the key unencrypted")
 	r := &s.source.Requests
 	f.DurationVar(&r.Timeout, "timeout", transport.DefaultTimeout, "how long one attempt may wait for its answer")
 	f.IntVar(&r.Retries, "retries", transport.DefaultRetries, "how often to try a request again that may succeed later; --patience may end that earlier")
-	f.DurationVar(&r.Patience, "patience", 0, fmt.Sprintf("how long to go on trying one request (default %s, but %s until the service has answered once); --retries may end that earlier", transport.DefaultPatience, transport.DefaultFirstPatience))
-	f.IntVar(&r.Concurrency, "concurrency", transport.DefaultConcurrency, "how many requests to send at once")
-	f.IntVar(&r.PerMinute, "requests-per-minute", 0, fmt.Sprintf("most requests per minute; 0 for no limit (default: by API v2 %d, else no limit)", definition.DefaultV2PerMinute))
+	f.DurationVar(&r.Patience, "patience", 0, fmt.Sprintf("how long to go on with one request, all attempts together (default %s; %s before the service has answered any); --retries may end that earlier", transport.DefaultPatience, transport.DefaultFirstPatience))
+	f.IntVar(&r.Concurrency, "concurrency", transport.DefaultConcurrency, "most requests at once, within --requests-per-minute")
+	f.IntVar(&r.PerMinute, "requests-per-minute", 0, fmt.Sprintf("most requests per minute; 0 for no limit (default: %d for API v2, no limit for v1)", definition.DefaultV2PerMinute))
 }
 
 // RegisterMaxRequests adds --max-requests, the bound of the requests of a plan.
@@ -111,7 +112,7 @@ func ParseAPI(flag string, env Environment) (definition.API, error) {
 // Only the API key may come from a flag then.
 func BesideDefinition(given *pflag.FlagSet, file string) error {
 	service := pflag.NewFlagSet("", pflag.ContinueOnError)
-	new(ServiceFlags).Register(service)
+	new(ServiceFlags).Register(service, "")
 	var err error
 	given.Visit(func(f *pflag.Flag) {
 		if err == nil && f.Name != "api-key-file" && service.Lookup(f.Name) != nil {
@@ -266,7 +267,7 @@ type DefinitionFlags struct {
 
 // Register adds all flags of DefinitionFlags.
 func (d *DefinitionFlags) Register(set *pflag.FlagSet) {
-	d.RangeFlags.Register(set)
+	d.RangeFlags.Register(set, "the definition's")
 	d.RegisterForms(set)
 	d.RegisterKey(set, ", instead of the definition's reference")
 }
@@ -274,7 +275,7 @@ func (d *DefinitionFlags) Register(set *pflag.FlagSet) {
 // RegisterForms adds only --form, --state and --var.
 func (d *DefinitionFlags) RegisterForms(set *pflag.FlagSet) {
 	set.StringArrayVar(&d.Forms, "form", nil, "only this form of the definition; repeatable")
-	set.StringVar(&d.State, "state", "", "where the requests of the last day are counted, for budgets per minute and per day, and what unfinished runs read is kept: a folder, or s3://bucket/prefix/ (default: the definition's)")
+	set.StringVar(&d.State, "state", "", "folder, or s3://bucket/prefix/, with what unfinished runs have read and the count of requests; another one does not know them (default: the definition's, else FORMETL_STATE or .formetl/ beside it)")
 	d.RegisterVariables(set)
 }
 
@@ -337,14 +338,14 @@ type RangeFlags struct {
 	set                           *pflag.FlagSet
 }
 
-// Register adds the flags.
-func (r *RangeFlags) Register(set *pflag.FlagSet) {
+// Register adds the flags. otherwise says which bounds count without them.
+func (r *RangeFlags) Register(set *pflag.FlagSet, otherwise string) {
 	r.set = set
-	set.StringVar(&r.from, "from", "", "first day or time, in the account's zone, or a time before now such as -30d (default: the definition's; export and count: the first result)")
-	set.StringVar(&r.to, "to", "", "end, exclusive: the first day that you do not want")
-	set.StringVar(&r.through, "through", "", "end, inclusive: the last day that you want")
-	set.StringVar(&r.last, "last", "", "the last calendar day, week, month, quarter or year, or a time up to now such as 7d, 12h or 6mo")
-	set.StringVar(&r.this, "this", "", "the current day, week, month, quarter or year, up to now")
+	set.StringVar(&r.from, "from", "", "first day or time of the results, by date_finish, else date_start, in the account's zone, or a time before now such as -30d (default: "+otherwise+")")
+	set.StringVar(&r.to, "to", "", "the first day that you no longer want, or give --through (default: "+otherwise+")")
+	set.StringVar(&r.through, "through", "", "the last day that you want, or give --to")
+	set.StringVar(&r.last, "last", "", "instead of --from: the last whole calendar day, week, month, quarter or year, or a time up to now such as 7d, 12h or 6mo")
+	set.StringVar(&r.this, "this", "", "instead of --from: the current day, week, month, quarter or year, up to now")
 }
 
 // Options returns the range in Range, whose bounds are nil where no flag gives one. The error is

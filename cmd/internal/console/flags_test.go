@@ -46,7 +46,7 @@ func TestSource(t *testing.T) {
 	} {
 		var s ServiceFlags
 		set := pflag.NewFlagSet("", pflag.ContinueOnError)
-		s.Register(set)
+		s.Register(set, "")
 		s.RegisterMaxRequests(set)
 		if err := set.Parse(strings.Fields(c.args)); err != nil {
 			t.Fatal(err)
@@ -89,7 +89,7 @@ func TestRange(t *testing.T) {
 	} {
 		var r RangeFlags
 		set := pflag.NewFlagSet("", pflag.ContinueOnError)
-		r.Register(set)
+		r.Register(set, "")
 		if err := set.Parse(strings.Fields(args)); err != nil {
 			t.Fatal(err)
 		}

@@ -64,7 +64,7 @@ temporal.toml.`,
 	root.SetErr(p.stderr)
 	root.AddCommand(p.runCommand(), p.startCommand())
 	for _, cmd := range root.Commands() {
-		cmd.Flags().StringVar(&p.queue, "task-queue", "formetl", "Temporal task queue of the workers")
+		cmd.Flags().StringVar(&p.queue, "task-queue", "formetl", "Temporal task queue, the same for run and start")
 		cmd.Flags().StringVar(&p.folder, "definitions", ".", "folder with the definitions that can be run")
 	}
 	return console.Run(ctx, stopCatching, root, args, p.log, func(err error, command string) string { return console.Hint(err, command, "") })
@@ -152,15 +152,15 @@ func (p *process) runCommand() *cobra.Command {
 		Use:   "run",
 		Short: "Run a worker, which carries out the workflows of a task queue until it is stopped",
 		Long: `Run works until you stop it (Ctrl-C or SIGTERM). It then keeps what it has read, and
-other workers with the same state go on at once. If it was killed or its machine is
-gone, they go on after half a minute.`,
+other workers with the same state go on at once. If a worker was killed or its machine
+is gone, others go on after about a minute.`,
 		Example: `  TEMPORAL_ADDRESS=temporal:7233 formetl-worker run --definitions /etc/formetl
   TEMPORAL_ADDRESS=… TEMPORAL_NAMESPACE=… TEMPORAL_API_KEY=… formetl-worker run`,
 		Args: console.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return p.run(cmd.Context(), f) },
 	}
 	set := cmd.Flags()
-	set.StringVar(&f.state, "state", "", "where the requests of the last day are counted, for budgets per minute and per day, and what unfinished runs read is kept: a folder, or s3://bucket/prefix/ (default: the definition's)")
+	set.StringVar(&f.state, "state", "", "folder, or s3://bucket/prefix/, with what unfinished runs have read and the count of requests; another one does not know them (default: the definition's, else FORMETL_STATE or .formetl/ beside it)")
 	set.StringVar(&f.keyFile, "api-key-file", "", "file that contains the API key of the form service, instead of the definitions' references")
 	set.IntVar(&f.activities, "activities", 16, "how many forms this worker runs at once")
 	return cmd
@@ -235,8 +235,9 @@ func (p *process) startCommand() *cobra.Command {
 		Short: "Start the workflow of a definition, which a worker carries out",
 		Long: `Start checks a definition and hands it to Temporal (at TEMPORAL_ADDRESS), which has a
 worker run it: one that you started with formetl-worker run. DEFINITION is its path
-relative to --definitions. The run's name in Temporal is formetl/PIPELINE, so only one
-can be under way. With --wait, start waits for its end, and ends with its exit code.`,
+relative to --definitions, where each worker reads its own copy. Its run is formetl/NAME in
+Temporal, after the definition's name:, so only one can be under way: a second start
+changes nothing and ends with 75.`,
 		Example: `  formetl-worker start feedback.yaml
   formetl-worker start feedback.yaml --definitions /etc/formetl --form form1 --wait`,
 		Args: console.OneDefinition,
@@ -245,7 +246,7 @@ can be under way. With --wait, start waits for its end, and ends with its exit c
 	set := cmd.Flags()
 	set.StringArrayVar(&f.Forms, "form", nil, "run only this form of the definition; repeatable (default: all of them)")
 	f.RegisterVariables(set)
-	set.BoolVar(&f.wait, "wait", false, "wait until the workflow ends, and end with its exit code")
+	set.BoolVar(&f.wait, "wait", false, "wait until the run ends, and end with its forms' gravest exit code (default: end once Temporal has the run)")
 	return cmd
 }
 
