@@ -62,7 +62,7 @@ func (s *settings) flags() *flag.FlagSet {
 	fs.StringVar(&s.zone, "zone", "UTC", "time zone of the account")
 	fs.StringVar(&s.api, "api", formservice.V1, "API of the service: v1 (XML), v2 (JSON, with the key as bearer token) or both")
 	fs.DurationVar(&s.latency, "latency", 0, "pause before every answer")
-	fs.StringVar(&s.faults, "faults", "", "what should go wrong, see below")
+	fs.StringVar(&s.faults, "faults", "", "what should go wrong, of the list below (default: nothing)")
 	fs.BoolVar(&s.odd, "odd", false, "some answers hold what often breaks programs: quotes, formulas, separators, paths, huge numbers")
 	fs.BoolVar(&s.files, "files", false, "serve uploaded files below /ACCOUNT/files/; the results link to them")
 	fs.UintVar(&s.filesMax, "files-max", 64<<10, "size in bytes of the largest file; only a few are large")
@@ -93,7 +93,7 @@ formserver makes up a key and prints it.
 Flags:
 `)
 	fs.PrintDefaults()
-	fmt.Fprint(w, "\nFaults (name=value,…; rates from 0 to 1):\n", formservice.FaultsHelp())
+	fmt.Fprint(w, "\nFaults, for -faults name=value,…; a flag takes no value:\n", formservice.FaultsHelp())
 }
 
 // run serves until ctx ends and returns the exit code. The address is printed

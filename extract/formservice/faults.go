@@ -56,17 +56,17 @@ const (
 
 // table is the faults that there are: the name, what the value is, and what it does.
 var table = []struct{ name, takes, help string }{
-	{"seed", aSeed, "seed of the rates"},
+	{"seed", aSeed, "seed of the faults (default: that of -seed)"},
 
 	// On requests of a chance, in the order in which they are tried.
 	{"busy", aRate, "rate of busy answers (error 3)"},
-	{"html", aRate, "rate of HTML pages"},
+	{"html", aRate, "rate of HTML pages in place of an answer"},
 	{"redirect", aRate, "rate of redirects to another host"},
 	{"cut", aRate, "rate of connections closed in the middle of the body"},
 	{"truncate", aRate, "rate of bodies whose XML ends in the middle"},
 	{"reset", aRate, "rate of connections closed without an answer"},
-	{"slow", aRate, "rate of bodies that come in pieces"},
-	{"empty", aRate, "rate of empty bodies"},
+	{"slow", aRate, "rate of answers whose body comes in pieces, with pauses"},
+	{"empty", aRate, "rate of answers with HTTP 200 and no body"},
 
 	// On files of a chance, by their names, in the order in which they are tried; then on
 	// requests for files.
@@ -79,7 +79,7 @@ var table = []struct{ name, takes, help string }{
 	{"file-cut", aRate, "rate of requests for files that are cut in the middle of the body"},
 
 	// On the first requests, and on every n-th.
-	{"busy-first", aNumber, "how many busy answers come first"},
+	{"busy-first", aNumber, "answer the first n requests as busy"},
 	{"insert-every", aNumber, "insert a result before every n-th request for results"},
 	{"edit-every", aNumber, "edit a result before every n-th request"},
 	{"delete-every", aNumber, "delete a result before every n-th request"},
@@ -94,13 +94,13 @@ var table = []struct{ name, takes, help string }{
 	{"html-status", aStatus, "HTTP status of HTML pages (default 502)"},
 	{"slow-delay", aSpan, "pause between the pieces of slow (default 10ms)"},
 	{"redirect-to", anAddress, "host of redirect (default https://elsewhere.invalid)"},
-	{"latency", aSpan, "pause before every answer"},
+	{"latency", aSpan, "pause before every answer (default: -latency)"},
 	{"no-gzip", aFlag, "never compress"},
 	{"date-header-off", aShift, "how much the header Date is off, like -1h"},
-	{"old-root", aFlag, "root element fs_result"},
-	{"errors-200", aFlag, "error envelopes with HTTP 200"},
-	{"latin1", aFlag, "v1: ISO-8859-1"},
-	{"control", "raw|ref", "forbidden characters (default U+FFFD)"},
+	{"old-root", aFlag, "v1: name the root element fs_result, not fs_response"},
+	{"errors-200", aFlag, "send errors with HTTP 200"},
+	{"latin1", aFlag, "v1: answer in ISO-8859-1, not UTF-8"},
+	{"control", "raw|ref", "how to send characters that XML forbids: as they are, or as references (default: as U+FFFD)"},
 	{"headings", "id|nested|items", "form of the headings"},
 
 	// What of a request it ignores, or takes in another way.
@@ -119,7 +119,7 @@ var table = []struct{ name, takes, help string }{
 	// Which results it tells of.
 	{"page-cap", aNumber, "most results on a page"},
 	{"cut-pages", aNumber, "send at most n results of a page; pages and headers follow what was requested"},
-	{"count-all", aFlag, "counts and headers of v2 are those of the whole form"},
+	{"count-all", aFlag, "v2: counts and headers are those of the whole form, also if a range is asked for"},
 	{"count-off", anOffset, "counts and headers of v2 are off by n results, like -1"},
 	{"twice", aNumber, "results whose id is a multiple of n come twice on a page"},
 	{"twice-once", aNumber, "the first result whose id is a multiple of n comes twice, on one page only"},

@@ -33,8 +33,7 @@ with --unlisted it removes them without asking. If the manifest is lost, no part
 and --unlisted would remove the whole dataset: use ` + "`formetl run DEFINITION --full`" + `
 then, which reads everything again and replaces all parts.
 
-It asks the service only if the definition names its forms by patterns and you give no
---form.`,
+It asks the service only which forms match a definition's patterns, and not with --form.`,
 		Example: `  formetl clean feedback.yaml --dry-run
   formetl clean feedback.yaml
   formetl clean feedback.yaml --unlisted`,

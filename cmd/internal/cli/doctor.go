@@ -24,16 +24,17 @@ func doctorCommand(p *process) *cobra.Command {
 all checks, so that one problem does not hide another.
 
 With at most twelve requests it tests on the first form whether the service does what
-its specification says. It prints a table of the answers, which holds nothing from the
-results, so you can show it to others. If the service does not do something that a run
-needs, doctor ends with 65. With few results in the form, most tests cannot tell.
+its specification says. It prints a table of the answers (in JSON: honours), which holds
+nothing from the results, so you can show it to others. If the service does not do what
+a run needs, doctor ends with 65. Tests that need more results than the form has are not
+made, which is no failure.
 
 A few more requests ask for the forms; all requests count against the budget. At the
 outputs of the first form it writes small files below .formetl/, and removes them again.
 
 It ends with 0 if no check failed, even if there are warnings. Otherwise it ends with
-the exit code of the check that failed. A run can be more tolerant: for a wrong time
-zone doctor ends with 78, but a run only warns of results that are dated in the future.`,
+the gravest exit code of those that failed. For a wrong time zone, which only API v1 shows,
+doctor ends with 78; a run goes on with wrong times, and warns at most of future dates.`,
 		Example: `  formetl doctor feedback.yaml
   formetl doctor feedback.yaml --json | jq '.checks[] | select(.state != "ok")'
   formetl doctor feedback.yaml --json | jq .honours`,

@@ -365,7 +365,7 @@ type outputFlags struct {
 func (f *outputFlags) register(set *pflag.FlagSet) {
 	set.StringVarP(&f.path, "output", "o", definition.StdoutPath, "file to write, or s3://bucket/path; - for standard output")
 	set.StringVar(&f.format, "format", "", strings.Join(formatNames(), ", ")+" (default: from the file's extension, csv for standard output)")
-	set.BoolVar(&f.excel, "excel", false, "CSV that opens right in Excel: its encoding and line ends, times by the account's clock, and a ' before texts that Excel would run as formulas")
+	set.BoolVar(&f.excel, "excel", false, "CSV that opens right in Excel: Excel's encoding and line ends, times by the account's clock, and a ' before texts that Excel would run as formulas")
 	set.BoolVar(&f.codebook, "codebook", false, "also write a description of the columns beside the file: .schema.json and .codebook.csv")
 	set.BoolVar(&f.manifest, "manifest", false, "also write a record of the export beside the file: FILE.manifest.json, with the file's SHA-256")
 	set.BoolVar(&f.force, "force", false, "also replace a file that no export wrote, or that was changed since")

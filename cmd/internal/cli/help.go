@@ -37,7 +37,7 @@ func helpCommand(p *process) *cobra.Command {
 					return err
 				}
 				rows := console.Rows(nil, topics(), func(t topic) []string { return []string{t.name, t.about} })
-				return console.Print(p.stdout, []byte("\nTopics, for formetl help TOPIC:\n"+console.Columns("  ", rows)))
+				return console.Print(p.stdout, []byte("\nTopics, for formetl help TOPIC (flags of export and init: formetl export --help):\n"+console.Columns("  ", rows)))
 			}
 			all := topics()
 			if at := slices.IndexFunc(all, func(t topic) bool { return strings.EqualFold(t.name, args[0]) }); at >= 0 && len(args) == 1 {
@@ -126,11 +126,11 @@ type topic struct {
 func topics() []topic {
 	return []topic{
 		{"export", "one form as a file", pipelines.Docs, "export.md"},
-		{"questions", "common questions, each answered by a command", pipelines.Docs, "examples/questions.md"},
+		{"questions", "common tasks, each with its command", pipelines.Docs, "examples/questions.md"},
 		{"init", "a first definition by questions or flags", pipelines.Docs, "init.md"},
 		{"definitions", "every key of a definition", pipelines.Docs, "definitions.md"},
 		{"api-v2", "the newer API of the service (JSON)", pipelines.Docs, "api-v2.md"},
-		{"commands", "all commands, and the environment", pipelines.Docs, "commands.md"},
+		{"commands", "all commands, and environment variables", pipelines.Docs, "commands.md"},
 		{"scheduling", "cron, systemd, Kubernetes, Airflow, CI", pipelines.Docs, "scheduling.md"},
 		{"temporal", "workers on several machines", pipelines.Docs, "temporal.md"},
 		{"incremental", "runs that continue where the last one ended", pipelines.Docs, "incremental.md"},
@@ -148,8 +148,8 @@ func topics() []topic {
 		{"spreadsheets", "CSV and xlsx for spreadsheets", load.Docs, "spreadsheets.md"},
 		{"s3", "S3 and stores like it", load.Docs, "s3.md"},
 		{"databases", "tables of PostgreSQL", load.Docs, "databases.md"},
-		{"reading", "windows, pages, requests", extract.Docs, "README.md"},
-		{"faq", "what people ask", pipelines.Docs, "faq.md"},
-		{"glossary", "twelve words", pipelines.Docs, "glossary.md"},
+		{"reading", "how results are read: windows, pages, requests", extract.Docs, "README.md"},
+		{"faq", "doubts and surprises, answered in words", pipelines.Docs, "faq.md"},
+		{"glossary", "what formetl's words mean", pipelines.Docs, "glossary.md"},
 	}
 }

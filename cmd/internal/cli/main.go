@@ -56,18 +56,20 @@ func rootCommand(p *process) *cobra.Command {
 		Use:   "formetl",
 		Short: "Export the results of online forms to CSV, NDJSON, JSON, Arrow, Parquet and Excel",
 		Long: `formetl reads the results of online forms from a Form Results Service and
-writes each result once, as CSV, NDJSON, JSON, Arrow, Parquet or Excel.
+writes each result once: as CSV, NDJSON, JSON, Arrow, Parquet or Excel, or to a
+table of PostgreSQL.
 
-Data goes to standard output, everything else to standard error. The API key
-comes from a file (--api-key-file), from a reference in the definition, or from
-the environment variable FORMETL_API_KEY, but never from the command line itself.
+Data goes to standard output, everything else to standard error. The API key comes
+from the file of --api-key-file, else from where a definition (the file for formetl run)
+says, else from the variable FORMETL_API_KEY, but never from the command line itself.
 
-Shells complete commands and flags by what ` + "`formetl completion`" + ` prints.
+To complete commands and flags with the Tab key: formetl completion --help.
 
 Exit codes: 0 done; 64 wrong flags; 65 a problem with the data; 66 no such form
 or account; 69 the service failed; 70 a bug in formetl; 73 an output cannot be
 created; 74 reading or writing failed; 75 temporary, run it again; 77 the API key
-was refused; 78 the definition is wrong; 129, 130, 143 stopped by a signal.`,
+was refused; 78 the definition is wrong; 129, 130, 143 stopped by a
+signal: run it again, as after 75; runs and exports go on from there.`,
 		Example: `  formetl demo
   formetl export --base-url https://fs1.example.com --account acme --form form1 -o form1.csv
   formetl run feedback.yaml`,

@@ -26,11 +26,11 @@ func planCommand(p *process) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plan DEFINITION",
 		Short: "Show what a run would do: windows, results, requests, time",
-		Long: `Plan shows the windows that a run would read, how many results and requests to
-expect, how many minutes the requests take under the definition's budget, and
-their share of the daily quota. It only asks for counts, and for the list of
-forms if the definition names its forms by patterns. With --offline it sends nothing and
-needs no API key.
+		Long: `Plan shows the windows (spans of time) that a run would read, how many results and
+requests to expect, how many minutes the requests take with the definition's requests
+per minute, and their share of its requests per day. It only asks for counts, and for
+the list of forms if the definition names its forms by patterns. With --offline it
+sends nothing and needs no API key.
 
 An incremental run also reads again what changed since the last run. Plan cannot
 know that, and shows what is read if nothing changed.`,
@@ -44,7 +44,7 @@ know that, and shows what is read if nothing changed.`,
 	set := cmd.Flags()
 	f.Register(set)
 	set.BoolVar(&f.json, "json", false, "print the plan as JSON, with every window")
-	set.BoolVar(&f.offline, "offline", false, "send no request")
+	set.BoolVar(&f.offline, "offline", false, "send no request; numbers of results and requests, and the time, are then unknown")
 	set.BoolVar(&f.full, "full", false, "show the plan of a run with --full")
 	return cmd
 }

@@ -35,7 +35,7 @@ func schemaCommand(p *process) *cobra.Command {
 func schemaDefinitionCommand(p *process) *cobra.Command {
 	return &cobra.Command{
 		Use:     "definition",
-		Short:   "Print the JSON Schema of definitions, for editors",
+		Short:   "Print the JSON Schema with which text editors complete and check definitions",
 		Example: `  formetl schema definition > definition.schema.json`,
 		Args:    console.NoArguments,
 		RunE: func(*cobra.Command, []string) error {
@@ -130,8 +130,8 @@ func schemaShowCommand(p *process) *cobra.Command {
 		Use:   "show DEFINITION",
 		Short: "Show the columns that a run of a definition writes",
 		Long: `Show lists the columns that a run of the definition writes. They come from its
-schema; without one from the manifest of an earlier run; without that from a
-sample of the live form, and only then the service is asked.`,
+schema; without one from the manifest of an earlier run; without that from a sample of
+the form's results, those of --from and --to if you give them. Only that asks the service.`,
 		Example: `  formetl schema show feedback.yaml
   formetl schema show feedback.yaml --form form1`,
 		Args: console.OneDefinition,

@@ -36,7 +36,8 @@ func schemaDDLCommand(p *process) *cobra.Command {
 		Long: `Ddl prints CREATE TABLE for a schema file, or for the columns of a definition. For a
 definition and DuckDB it prints a view over the files that runs write, so you need not
 load them. Names are quoted and keep their spelling. You can run the SQL more than once.
-It sends requests only for columns that neither a schema nor an earlier run knows.`,
+It asks the service only if neither a schema nor an earlier run gives the columns: then
+it reads a sample of the results, those of --from and --to if you give them.`,
 		Example: `  formetl schema ddl feedback.columns.yaml --dialect postgres
   formetl schema ddl feedback.yaml --dialect duckdb | duckdb lake.db
   formetl schema ddl feedback.yaml --dialect bigquery --table project.forms.feedback`,

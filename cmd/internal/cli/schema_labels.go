@@ -37,9 +37,9 @@ func schemaLabelsCommand(p *process) *cobra.Command {
 		Long: `Labels prints a script for a statistics program. The script reads the CSV file that the
 definition writes, with types, the form's questions as variable labels, and choices as
 value labels (SPSS, PSPP) or factors (R, without packages). Run the definition first,
-because the script needs the codebook and the length of the texts in the file. SPSS
-reads a line break within a text as the end of a row: for that, --flat writes a copy
-of the file without line breaks.`,
+because the script needs the file, and the codebook that a run writes beside it. SPSS
+takes a line break within a text for the end of a row: if there are any, --flat writes
+a copy of the file that has spaces in their place.`,
 		Example: `  formetl schema labels feedback.yaml --for spss > feedback.sps
   formetl schema labels feedback.yaml --for spss --flat flat.csv > feedback.sps
   formetl schema labels feedback.yaml --for r --form form1 > feedback.R

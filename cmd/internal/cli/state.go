@@ -24,8 +24,7 @@ func stateCommand(p *process) *cobra.Command {
 		Use:   "state",
 		Short: "Show how far runs have come, or let the next run read everything again",
 		Long: `State shows what earlier runs of a definition left for the next run, or resets it.
-It asks the service only if the definition names its forms by patterns and you give no
---form.`,
+It asks the service only which forms match a definition's patterns, and not with --form.`,
 		Example: `  formetl state show feedback.yaml
   formetl state reset feedback.yaml`,
 		Args: console.Subcommand,

@@ -29,9 +29,9 @@ func verifyCommand(p *process) *cobra.Command {
 		Short: "Check that the files of earlier runs are complete and undamaged",
 		Long: `Verify reads every part that a manifest lists, and compares its size and SHA-256 with
 the manifest. For a dataset it also checks the number of rows of each part, that no
-result is in two parts, and that the manifest lists each file that has a part's name; it
-looks at no other file. It changes nothing, and prints the command that writes damaged
-parts again.
+result is in two parts, and that no file named like a part (part-…) is unlisted; it looks
+at no other file. Of a table it checks that no row is missing. It changes nothing, and
+prints the command that writes damaged parts again.
 
 A definition is a YAML file. A PATH is the folder of a dataset or a single file with
 a manifest, local or on s3://; set AWS_ENDPOINT_URL for a store other than AWS. It ends
@@ -43,7 +43,7 @@ with 65 if something is damaged or missing.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return runVerify(cmd.Context(), p, args, f) },
 	}
 	set := cmd.Flags()
-	set.BoolVar(&f.against, "against-service", false, "also compare each window with the service's count (one request for each window)")
+	set.BoolVar(&f.against, "against-service", false, "also compare each window with the service's count of now, by a request each; results that came or went since the last run end it with 65 too")
 	set.BoolVar(&f.json, "json", false, "print one JSON object")
 	f.RegisterForms(set)
 	f.RegisterKey(set, ", for --against-service, or if the definition names its forms by patterns")
