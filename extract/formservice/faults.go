@@ -101,7 +101,7 @@ var table = []struct{ name, takes, help string }{
 	{"errors-200", aFlag, "send errors with HTTP 200"},
 	{"latin1", aFlag, "v1: answer in ISO-8859-1, not UTF-8"},
 	{"control", "raw|ref", "how to send characters that XML forbids: as they are, or as references (default: as U+FFFD)"},
-	{"headings", "id|nested|items", "form of the headings"},
+	{"headings", "id|nested|items", "v1: name headings by the attribute id, nest them in groups, or send those of items alone"},
 
 	// What of a request it ignores, or takes in another way.
 	{"strict-limit", aFlag, "refuse the highest limit (100, v2: 500)"},
@@ -119,7 +119,7 @@ var table = []struct{ name, takes, help string }{
 	// Which results it tells of.
 	{"page-cap", aNumber, "most results on a page"},
 	{"cut-pages", aNumber, "send at most n results of a page; pages and headers follow what was requested"},
-	{"count-all", aFlag, "v2: counts and headers are those of the whole form, also if a range is asked for"},
+	{"count-all", aFlag, "counts, and v2's headers, are those of the whole form, even if a range is asked for"},
 	{"count-off", anOffset, "counts and headers of v2 are off by n results, like -1"},
 	{"twice", aNumber, "results whose id is a multiple of n come twice on a page"},
 	{"twice-once", aNumber, "the first result whose id is a multiple of n comes twice, on one page only"},

@@ -84,7 +84,7 @@ only with --force.`,
 	set.StringArrayVar(&f.where, "where", nil, "only results that match COLUMN:OP[=TERM]; OP is equals, contains, begins, ends, empty or not_empty; repeatable")
 	set.StringVar(&f.match, "match", "and", "with several --where: \"and\", for results that match all of them, or \"or\", for those that match at least one")
 	f.output.register(set)
-	console.RegisterNames(set, &f.names)
+	console.RegisterNames(set, &f.names, "")
 	set.StringArrayVar(&f.columns, "select", nil, "write only this COLUMN; repeatable, or several separated by commas, in the order that you want")
 	set.Int64Var(&f.limit, "limit", 0, "write only the first N results (those with the lowest ids), and verify nothing")
 	set.StringArrayVar(&f.forms, "form", nil, "name of the form, as formetl forms lists it")

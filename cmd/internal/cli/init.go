@@ -71,7 +71,7 @@ for the API key itself, only where the key is, and writes the key nowhere.`,
 	set.StringVar(&a.table, "table", "", "table of a PostgreSQL database to write, such as forms.{form}")
 	set.StringVar(&a.dsn, "dsn", "", "how to reach the database of --table: a reference such as '${env:PG}' (the default), or the connection string itself if it holds no password")
 	set.StringVar(&a.mode, "mode", "", "what each run reads: full (everything), or incremental (what is new or changed; the default if all outputs are datasets or tables, and only then possible)")
-	console.RegisterNames(set, &a.names)
+	console.RegisterNames(set, &a.names, "")
 	set.StringVarP(&a.file, "output", "o", "", "definition to write (default: named after the form or the account)")
 	set.BoolVar(&s.force, "force", false, "replace the definition and the schema file if they exist, with all that you edited in them; outputs stay")
 	set.BoolVar(&s.noInput, "no-input", false, "ask nothing")

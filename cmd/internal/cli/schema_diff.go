@@ -35,7 +35,7 @@ func schemaDiffCommand(p *process) *cobra.Command {
 with its live forms. For a definition it takes its schema, or without one the columns
 of its last run. For a live form it reads the headings and a sample of the results,
 which takes a few requests. It ends with 65 if a change can break later runs, or
-programs that read the outputs; with 0 if there is none, or only harmless ones.` + besideDefinition,
+programs that read the outputs; with 0 if none can.` + besideDefinition,
 		Example: `  formetl schema diff old.columns.yaml new.columns.yaml
   formetl schema diff form1.schema.yaml --form form1 --base-url https://fs1.example.com --account acme
   formetl schema diff feedback.yaml --json`,
@@ -49,7 +49,7 @@ programs that read the outputs; with 0 if there is none, or only harmless ones.`
 	f.definition.RangeFlags.Register(set, "the definition's, or no limit")
 	f.definition.RegisterVariables(set)
 	set.StringArrayVar(&f.definition.Forms, "form", nil, "form to compare with; for a definition, compare only this form; repeatable")
-	set.StringVar(&f.definition.State, "state", "", "folder, or s3://bucket/prefix/, where requests are counted for the limits per minute and per day (default: the definition's)")
+	set.StringVar(&f.definition.State, "state", "", "folder, or s3://bucket/prefix/, where requests are counted for the limits per minute and per day (default: the definition's, or formetl/ in your cache folder)")
 	set.BoolVar(&f.json, "json", false, "print as JSON")
 	return cmd
 }

@@ -46,7 +46,7 @@ func (a *asked) register(set *pflag.FlagSet, otherwise string) {
 // registerResults adds the flags of a command that reads results, except those of the range.
 func (a *asked) registerResults(set *pflag.FlagSet) {
 	a.register(set, "the first form of the definition")
-	console.RegisterNames(set, &a.names)
+	console.RegisterNames(set, &a.names, "; beside a DEFINITION its own is the default")
 	set.StringVar(&a.given.State, "state", "", "folder, or s3://bucket/prefix/, where requests are counted for the limits per minute and per day (default: the definition's, or formetl/ in your cache folder)")
 }
 

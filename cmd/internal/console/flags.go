@@ -240,9 +240,9 @@ func CheckForm(form string) error {
 	return nil
 }
 
-// RegisterNames adds --names, which says what columns are named after.
-func RegisterNames(f *pflag.FlagSet, names *string) {
-	f.StringVar(names, "names", "label", "name columns after: label (full_name), heading (the form's own words) or id (item_12)")
+// RegisterNames adds --names, which says what columns are named after. more ends its help.
+func RegisterNames(f *pflag.FlagSet, names *string, more string) {
+	f.StringVar(names, "names", "label", "name columns after: label (full_name), heading (the form's own words) or id (item_12)"+more)
 }
 
 // Naming returns what the value of --names stands for.
