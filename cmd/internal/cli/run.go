@@ -33,10 +33,10 @@ func runCommand(p *process) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run DEFINITION...",
 		Short: "Run pipeline definitions",
-		Long: `Run reads all results in each definition's range and writes the outputs. An output is
-written completely, or stays as it was. A file then has only the results
-of this range; a dataset or table keeps its others. All definitions are checked before
-the first request: if one is wrong, none runs. If the run of one fails, the others go on.`,
+		Long: `Run reads the results in each definition's range, or in that of --last and the like, and
+writes the outputs, each completely or not at all. A file then has only these results; a
+dataset or table keeps its others. All definitions are checked first: if one is wrong,
+none runs. If the run of one fails, the others go on.`,
 		Example: `  formetl run feedback.yaml
   formetl run feedback.yaml --last month
   formetl run a.yaml b.yaml --log-format json --report report.json
@@ -53,10 +53,10 @@ the first request: if one is wrong, none runs. If the run of one fails, the othe
 	}
 	set := cmd.Flags()
 	f.Register(set)
-	f.watch.register(set, "write a report about the run to this file: JSON, or a web page if the name ends with .html")
-	set.BoolVar(&f.full, "full", false, "read every result again, not only what is new, and replace all that the outputs hold")
-	set.BoolVar(&f.strict, "strict", false, "end with 65 and write nothing if the run cannot prove that no result is missing or duplicated (otherwise 0, \"not verified\")")
-	set.BoolVar(&f.dryRun, "dry-run", false, "only show the plan, as formetl plan does, which asks for counts")
+	f.watch.register(set, "write a report about all definitions to this file: JSON, or a web page if the name ends with .html")
+	set.BoolVar(&f.full, "full", false, "read all results again, not only new ones, and replace all that the outputs hold")
+	set.BoolVar(&f.strict, "strict", false, "end with 65 and write nothing if the run cannot prove that no result is missing or duplicated (without this: 0, \"not verified\")")
+	set.BoolVar(&f.dryRun, "dry-run", false, "only show the plan (as formetl plan), which asks for counts")
 	set.StringVar(&f.watch.metrics, "metrics", "", "write metrics of the run to this file (NAME.prom) for node_exporter's textfile collector")
 	return cmd
 }

@@ -49,7 +49,7 @@ programs that read the outputs; with 0 if none can.` + besideDefinition,
 	f.definition.RangeFlags.Register(set, "the definition's, or no limit")
 	f.definition.RegisterVariables(set)
 	set.StringArrayVar(&f.definition.Forms, "form", nil, "form to compare with; for a definition, compare only this form; repeatable")
-	set.StringVar(&f.definition.State, "state", "", "folder, or s3://bucket/prefix/, where requests are counted for the limits per minute and per day (default: the definition's, or formetl/ in your cache folder)")
+	set.StringVar(&f.definition.State, "state", "", "folder or s3://bucket/prefix/ where requests are counted for the limits per minute and per day (default: the definition's, or formetl/ in your cache folder)")
 	set.BoolVar(&f.json, "json", false, "print as JSON")
 	return cmd
 }

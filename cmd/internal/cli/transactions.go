@@ -47,7 +47,7 @@ func (a *asked) register(set *pflag.FlagSet, otherwise string) {
 func (a *asked) registerResults(set *pflag.FlagSet) {
 	a.register(set, "the first form of the definition")
 	console.RegisterNames(set, &a.names, "; beside a DEFINITION its own is the default")
-	set.StringVar(&a.given.State, "state", "", "folder, or s3://bucket/prefix/, where requests are counted for the limits per minute and per day (default: the definition's, or formetl/ in your cache folder)")
+	set.StringVar(&a.given.State, "state", "", "folder or s3://bucket/prefix/ where requests are counted for the limits per minute and per day (default: the definition's, or formetl/ in your cache folder)")
 }
 
 // open starts a command. It returns the definition in the file, or without a file a definition made
@@ -96,8 +96,8 @@ func (a *asked) openResults(cmd *cobra.Command, p *process, definitions []string
 // besideDefinition ends the help of commands that take the service from a definition or from flags.
 const besideDefinition = `
 
-A DEFINITION names the service: beside it leave out --account, --retries and
-the like; --api-key-file may stay.`
+A DEFINITION names the service: beside it leave out --account, --retries and the like;
+--api-key-file may stay.`
 
 // askCommand completes a command that sends one transaction. After flags and arguments were checked
 // it calls ask, with the form if the command is about one.
@@ -184,7 +184,7 @@ func publishCommand(p *process) *cobra.Command {
 	var secure bool
 	cmd := askCommand(p, &cobra.Command{
 		Use:   "publish [DEFINITION] [--form FORM]",
-		Short: "Show a form's public links and embed codes; nothing changes",
+		Short: "Show a form's public links and embed codes; nothing is published",
 		Example: `  formetl publish --base-url https://fs1.example.com --account acme --form form1
   formetl publish feedback.yaml --secure --json`,
 	}, true, func(ctx context.Context, c extract.Client, _ *definition.Definition, form string) (reply, error) {
@@ -198,7 +198,7 @@ func publishCommand(p *process) *cobra.Command {
 			extract.Publish
 		}{form, publish}, rows}, err
 	})
-	cmd.Flags().BoolVar(&secure, "secure", false, "show https links (by API v1, http without this)")
+	cmd.Flags().BoolVar(&secure, "secure", false, "show https links (API v1: else http)")
 	return cmd
 }
 

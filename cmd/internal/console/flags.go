@@ -43,7 +43,7 @@ func (s *ServiceFlags) Register(f *pflag.FlagSet, key string) {
 	r := &s.source.Requests
 	f.DurationVar(&r.Timeout, "timeout", transport.DefaultTimeout, "how long one attempt may wait for its answer")
 	f.IntVar(&r.Retries, "retries", transport.DefaultRetries, "how often to try a request again that may succeed later; --patience may end that earlier")
-	f.DurationVar(&r.Patience, "patience", 0, fmt.Sprintf("how long to go on with one request, all attempts together (default %s; %s before the service has answered any); --retries may end that earlier", transport.DefaultPatience, transport.DefaultFirstPatience))
+	f.DurationVar(&r.Patience, "patience", 0, fmt.Sprintf("how long to go on with one request, all attempts together (default %s; %s while the service has not answered at all); --retries may end that earlier", transport.DefaultPatience, transport.DefaultFirstPatience))
 	f.IntVar(&r.Concurrency, "concurrency", transport.DefaultConcurrency, "most requests at once, within --requests-per-minute")
 	f.IntVar(&r.PerMinute, "requests-per-minute", 0, fmt.Sprintf("most requests per minute; 0 for no limit (default: %d for API v2, no limit for v1)", definition.DefaultV2PerMinute))
 }
@@ -275,7 +275,7 @@ func (d *DefinitionFlags) Register(set *pflag.FlagSet) {
 // RegisterForms adds only --form, --state and --var.
 func (d *DefinitionFlags) RegisterForms(set *pflag.FlagSet) {
 	set.StringArrayVar(&d.Forms, "form", nil, "only this form of the definition; repeatable")
-	set.StringVar(&d.State, "state", "", "folder, or s3://bucket/prefix/, with what unfinished runs have read and the count of requests; another one does not know them (default: the definition's, else FORMETL_STATE or .formetl/ beside it)")
+	set.StringVar(&d.State, "state", "", "folder or s3://bucket/prefix/ with what unfinished runs read and the count of requests, no watermarks; runs with another one do not know these (default: the definition's, else FORMETL_STATE or .formetl/ beside it)")
 	d.RegisterVariables(set)
 }
 
