@@ -29,9 +29,9 @@ run then reads again. If a run ended while it put its files in place, clean fini
 that. It leaves alone a run that is still working, watermarks and all finished data.
 
 Clean lists parts of a dataset that the manifest does not list, and keeps them;
-with --unlisted it removes them without asking. If the manifest is lost, no part is listed
-and --unlisted would remove the whole dataset: use ` + "`formetl run DEFINITION --full`" + `
-then, which reads everything again and replaces all parts.
+with --unlisted it removes them without asking. If the manifest is lost, no part is
+listed, and --unlisted would remove the whole dataset. Then use
+` + "`formetl run DEFINITION --full`" + `: it reads everything again and replaces all parts.
 
 It asks the service only which forms match a definition's patterns, and not with --form.`,
 		Example: `  formetl clean feedback.yaml --dry-run

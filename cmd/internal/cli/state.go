@@ -381,11 +381,11 @@ func stateResetCommand(p *process) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "reset DEFINITION",
 		Short: "Let the next run read everything again, like the first: forget watermarks and checkpoints; outputs stay until it replaces them",
-		Long: `Reset removes the watermarks of a definition's datasets: the next incremental run then
-reads everything again, and replaces what is there. With --watermark it sets them back to
-a time instead. It also drops what unfinished runs had read (checkpoints). If a run ended
-while it put its files in place, reset finishes that. It removes no data of outputs.
-It asks before it does anything, unless you give --yes.
+		Long: `Reset removes a definition's watermarks: the next incremental run then reads everything
+again, and replaces what is there. With --watermark it sets them back to a time instead.
+It also drops what unfinished runs had read (checkpoints). If a run ended while it put
+its files in place, reset finishes that. It removes no data of outputs. It asks before
+it does anything, unless you give --yes.
 
 If a run is writing to a dataset, that one stays as it is, the others are reset, and reset
 ends with 75: run it again later.`,
