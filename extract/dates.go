@@ -59,7 +59,7 @@ func (r *Reader) ProveDates(ctx context.Context, id int64, one, other Window) er
 	}
 	return &BreachError{
 		Ignores: "the range of dates",
-		Proof:   fmt.Sprintf("result %d came for each of two ranges of dates that do not overlap: %s and %s", id, one, other),
+		Proof:   fmt.Sprintf("result %d came for each of two ranges of dates that do not overlap: %s and %s", id, one.Dates(), other.Dates()),
 	}
 }
 

@@ -333,7 +333,7 @@ func (p *planner) suspect(ctx context.Context, lower Window, n int64) error {
 	if rest, err := p.askCount(ctx, upper); err != nil || rest < p.total {
 		return err
 	}
-	return &BreachError{Ignores: "the range of dates", Proof: fmt.Sprintf("%d results were counted in each of two ranges of dates that do not overlap: %s and %s", n, lower, upper)}
+	return &BreachError{Ignores: "the range of dates", Proof: fmt.Sprintf("%d results were counted in each of two ranges of dates that do not overlap: %s and %s", n, lower.Dates(), upper.Dates())}
 }
 
 // fixed divides the range at the boundaries of the period and of the partitions.

@@ -800,7 +800,7 @@ func TestReaderErrors(t *testing.T) {
 	}}
 	c := extracttest.ServeBy(t, formservice.V1, server, func(cfg *transport.Config) { cfg.Retries = 1 })
 	_, err := readWindow(t, extract.NewReader(c, "f", extract.ResultsQuery{}), extracttest.Window("2026-01-01", "2026-02-01"), extract.IDRange{}, extract.Unknown)
-	if err == nil || !strings.Contains(err.Error(), "window 2026-01-01 00:00:00/2026-02-01 00:00:00, page 2: Get Results of form f") {
+	if err == nil || !strings.Contains(err.Error(), "window 2026-01-01 00:00:00 to 2026-02-01 00:00:00, page 2: Get Results of form f") {
 		t.Errorf("err = %v", err)
 	}
 }

@@ -37,18 +37,25 @@ func Earlier(a, b time.Time) time.Time { return slices.MinFunc([]time.Time{a, b}
 // Later returns the later one of two times.
 func Later(a, b time.Time) time.Time { return slices.MaxFunc([]time.Time{a, b}, time.Time.Compare) }
 
-// place names the window for people, to stand before a page: "window 2026-01-01 …, ". It is ""
-// for the window without bounds.
-func (w Window) place() string {
+// Dates names the window for people: "2026-01-01 00:00:00 to 2026-02-01 00:00:00".
+func (w Window) Dates() string {
 	switch {
-	case w.From.IsZero() && w.To.IsZero():
-		return ""
+	case w == Window{}:
+		return "all dates"
 	case w.From.IsZero():
-		return "window before " + w.To.Format(WireTime) + ", "
+		return "until " + w.To.Format(WireTime)
 	case w.To.IsZero():
-		return "window from " + w.From.Format(WireTime) + ", "
+		return "from " + w.From.Format(WireTime) + " on"
 	}
-	return "window " + w.String() + ", "
+	return w.From.Format(WireTime) + " to " + w.To.Format(WireTime)
+}
+
+// place names the window before a page: "window 2026-01-01 …, ". It is "" for all dates.
+func (w Window) place() string {
+	if (w == Window{}) {
+		return ""
+	}
+	return "window " + w.Dates() + ", "
 }
 
 // onWire formats a bound of a window as WireTime. It returns none if the bound is missing.

@@ -291,7 +291,7 @@ type decision struct {
 func (f *formRun) decide(ctx context.Context, asked reading.Interval, inherited *checkpoint.Inherited) (*decision, error) {
 	d := &decision{Interval: asked.Decide(f.reader.Def, f.o.Flags(f.reader.Def), f.outputs.Manifests(), inherited.Oldest()), inherited: inherited}
 	if f.o.Full && d.Read.From.Before(d.Given.From) {
-		f.reader.Log.LogAttrs(ctx, slog.LevelInfo, "this run replaces the whole dataset, so it also reads the parts before `from` again", slog.String("range", d.Read.String()))
+		f.reader.Log.LogAttrs(ctx, slog.LevelInfo, "this run replaces the whole dataset, so it also reads the parts before `from` again", slog.String("range", d.Read.Dates()))
 	}
 	tellTakenOver(inherited, d.Interval, f.o.Resume)
 	return d, f.follow(ctx, d)
@@ -316,7 +316,7 @@ func (f *formRun) plan(ctx context.Context, d *decision) (*reconcile.Reconciler,
 	} else {
 		r.Expect(plan.Total)
 	}
-	planned := []slog.Attr{slog.String("range", d.Read.String()), slog.Int("windows", len(plan.Windows)), slog.Int64("count_requests", f.requests().Count-before)}
+	planned := []slog.Attr{slog.String("range", d.Read.Dates()), slog.Int("windows", len(plan.Windows)), slog.Int64("count_requests", f.requests().Count-before)}
 	if plan.Total != extract.Unknown {
 		planned = append(planned, slog.Int64("results", plan.Total))
 	}

@@ -67,7 +67,7 @@ func (e *RangeError) Error() string {
 		return fmt.Sprintf("the range is empty: it begins at %s and ends at %s (now, less `settle`): give an earlier `from`",
 			e.Window.From.Format(extract.WireTime), e.Window.To.Format(extract.WireTime))
 	}
-	return fmt.Sprintf("the range %s is empty: `to` must be later than `from`", e.Window)
+	return fmt.Sprintf("the range %s is empty: `to` must be later than `from`", e.Window.Dates())
 }
 
 // ExitCode returns 78, an error of the definition or flags, because they name the range.

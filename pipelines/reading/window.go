@@ -151,13 +151,10 @@ func (w *Window) reached() bool {
 
 // Name returns the window's name for people.
 func (w *Window) Name() string {
-	switch {
-	case w.Undated != nil:
+	if w.Undated != nil {
 		return UndatedName
-	case w.Planned.Window == extract.Window{}:
-		return "all dates"
 	}
-	return w.Planned.Window.String()
+	return w.Planned.Window.Dates()
 }
 
 // Results returns how many results were read, including rejected ones.

@@ -67,7 +67,7 @@ func (c *Reconciler) planOlder(ctx context.Context, w extract.Window, why string
 	}
 	r.Counts = append(r.Counts, plan.Total)
 	c.Reader.Log.LogAttrs(ctx, slog.LevelInfo, "an older part is read again",
-		slog.String("window", w.String()), slog.Int64("results", reading.ResultsIn(w, wholeOf(c.Parts))), slog.String("reason", why))
+		slog.String("window", w.Dates()), slog.Int64("results", reading.ResultsIn(w, wholeOf(c.Parts))), slog.String("reason", why))
 	return todo, nil
 }
 

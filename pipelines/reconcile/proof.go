@@ -147,7 +147,7 @@ func (c *Reconciler) prove(ctx context.Context, p *proof) error {
 		if err := c.again(); err != nil { // also where the count is not the sum of the windows' counts
 			return err
 		}
-		c.Reader.Log.LogAttrs(ctx, slog.LevelInfo, "the service's count differs from what was read",
+		c.Reader.Log.LogAttrs(ctx, slog.LevelInfo, "the service's count differs from what was read, so these windows are read again",
 			slog.Int64("counted", p.counted()), slog.Int64("extracted", p.held), slog.Int("windows", len(again)))
 		forget := c.Reader.ForgetMiscounted
 		if p.of == ofAll {

@@ -246,12 +246,12 @@ type VerifyError struct {
 func (e *VerifyError) Error() string {
 	windows := make([]string, len(e.Windows))
 	for i, w := range e.Windows {
-		windows[i] = w.String()
+		windows[i] = w.Dates()
 	}
 	what, where := "results", " in the windows "+plain.Few(windows, 5)
 	if e.Undated {
 		what, where = "results without a date", ""
-	} else if slices.Contains(windows, "../..") { // the one window of a range without bounds
+	} else if slices.Contains(windows, "all dates") { // the one window of a range without bounds
 		where = ""
 	}
 	return fmt.Sprintf("the service counts %s %s%s but sends %s, even when asked again; nothing was written", plain.Thousands(e.Counted), what, where, plain.Thousands(e.Extracted))

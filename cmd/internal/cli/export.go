@@ -149,7 +149,7 @@ func export(ctx context.Context, p *process, f exportFlags) error {
 		err = nil
 	}
 	console.SetExitCodes(report, err)
-	p.resumable = console.Resumable("for an hour", report)
+	p.resumable = console.Resumable("the same export within an hour", report)
 	if err = errors.Join(err, taken.End(context.WithoutCancel(ctx), report), f.watch.write(ctx, p, report)); err != nil || gone {
 		return err
 	}

@@ -39,7 +39,7 @@ func keptForm() *formservice.Form {
 // takes nothing over with --fresh or for another file. pipelines' TestResumeWithin shows that it
 // takes nothing over after an hour.
 func TestStopTellsWhatIsKept(t *testing.T) {
-	const run, export = "kept for the next run: 100 results", "kept for an hour: 100 results"
+	const run, export = "the next run continues after 100 results already read", "the same export within an hour continues after 100 results already read"
 	for _, c := range []struct {
 		name, window string
 		page         int // that the signal comes at

@@ -177,7 +177,7 @@ func (r *runs) watched(ctx context.Context, def *definition.Definition, options 
 
 // end writes report and metrics, and returns the errors of all that failed.
 func (r *runs) end(ctx context.Context, f runFlags) []error {
-	r.process.resumable = console.Resumable("for the next run", r.reports...)
+	r.process.resumable = console.Resumable("the next run", r.reports...)
 	if err := f.watch.write(ctx, r.process, r.reports...); err != nil {
 		r.failures = append(r.failures, err)
 	}

@@ -77,9 +77,9 @@ func (l *Log) LogForm(ctx context.Context, log *slog.Logger, f *pipelines.FormRe
 	case !Begun(f):
 		log.LogAttrs(ctx, slog.LevelInfo, "form not begun", attrs...)
 	case told:
-		log.LogAttrs(ctx, slog.LevelInfo, "form failed", append(attrs, slog.String("reason", "the error of a form above"))...)
+		log.LogAttrs(ctx, slog.LevelInfo, "form failed", append(attrs, slog.String("reason", "the same error as that of an earlier form"))...)
 	default:
-		hint := Hint(f.Err, "formetl run", Resumable("for the next run", &pipelines.Report{Forms: []*pipelines.FormReport{f}}))
+		hint := Hint(f.Err, "formetl run", Resumable("the next run", &pipelines.Report{Forms: []*pipelines.FormReport{f}}))
 		log.LogAttrs(ctx, slog.LevelError, "form failed", append(attrs, slog.String("error", f.Error), slog.String("hint", hint))...)
 	}
 }
@@ -366,21 +366,21 @@ func replayHint(r *pipelines.Report) string {
 // SetExitCodes fills in the exit codes of a run that ended with err and of each of its forms, and
 // the hints on what to do next.
 func SetExitCodes(r *pipelines.Report, err error) {
-	command, whom := "formetl run", "for the next run"
+	command, next := "formetl run", "the next run"
 	if r.Definition == "" {
-		command, whom = "formetl export", "for an hour"
+		command, next = "formetl export", "the same export within an hour"
 	}
 	if err != nil {
-		r.ExitCode, r.Error, r.Hint = ExitCode(err), err.Error(), Hint(err, command, Resumable(whom, r))
+		r.ExitCode, r.Error, r.Hint = ExitCode(err), err.Error(), Hint(err, command, Resumable(next, r))
 	}
 	for _, f := range r.Forms {
 		f.ExitCode = ExitCode(f.Err)
 	}
 }
 
-// Resumable says how much of what failed runs had read a later run resumes from, and for whom: such
-// as "for the next run". It is "" if the failed runs had read nothing.
-func Resumable(whom string, reports ...*pipelines.Report) string {
+// Resumable says how much of what failed runs had read a later run resumes from. next names that
+// run, such as "the next run". It is "" if the failed runs had read nothing.
+func Resumable(next string, reports ...*pipelines.Report) string {
 	var results int64
 	read := false
 	for _, r := range reports {
@@ -394,7 +394,7 @@ func Resumable(whom string, reports ...*pipelines.Report) string {
 	case !read:
 		return ""
 	case results == 0:
-		return "what was read is read again"
+		return "what was read is read again; no results in the outputs are lost"
 	}
-	return "kept " + whom + ": " + plain.Plural(results, "result")
+	return next + " continues after " + plain.Plural(results, "result") + " already read"
 }
