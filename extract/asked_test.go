@@ -9,9 +9,9 @@ import (
 func TestWords(t *testing.T) {
 	day := time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC)
 	for want, w := range map[string]Window{
-		"":                                    {},
+		"":                                     {},
 		"window from 2026-01-02 00:00:00 on, ": {From: day},
-		"window until 2026-01-02 00:00:00, ": {To: day},
+		"window until 2026-01-02 00:00:00, ":   {To: day},
 		"window 2026-01-02 00:00:00 to 2026-01-03 00:00:00, ": {From: day, To: day.AddDate(0, 0, 1)},
 	} {
 		if got := w.place(); got != want {

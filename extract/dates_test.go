@@ -135,7 +135,7 @@ func TestProofsOfDates(t *testing.T) {
 	_, c = serve(t, formservice.V1, "ignore-dates", numberedForm(1, 10))
 	err := extract.NewReader(c, "f", extract.ResultsQuery{}).ProveDates(t.Context(), 5, jan, extract.Window{From: feb.From})
 	const want = "the service does not do what its specification says: it ignores the range of dates, also when asked a second time (result 5 came for each of two ranges of dates that do not overlap: " +
-		"2026-01-01 00:00:00 to 2026-02-01 00:00:00 and from 2026-02-01 00:00:00 on)"
+		"2026-01-01 00:00:00 to 2026-02-01 00:00:00 and from 2026-02-01 00:00:00 on); nothing was written"
 	if err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}

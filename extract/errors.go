@@ -18,7 +18,7 @@ type BreachError struct {
 
 // Error names what the service ignored, the proof, and the command that shows more.
 func (e *BreachError) Error() string {
-	return fmt.Sprintf("the service does not do what its specification says: it ignores %s, also when asked a second time (%s)", e.Ignores, e.Proof)
+	return fmt.Sprintf("the service does not do what its specification says: it ignores %s, also when asked a second time (%s); nothing was written", e.Ignores, e.Proof)
 }
 
 // ExitCode is 65: another run would find the service in breach again.
@@ -28,4 +28,4 @@ func (e *BreachError) ExitCode() int { return 65 }
 func (e *BreachError) Hint() string { return ShowDoctor }
 
 // ShowDoctor is the hint for an error where the service does not do what its specification says.
-const ShowDoctor = "run `formetl doctor DEFINITION` (without a definition, first `formetl init`) and send the table that it prints to the people who run the service; it contains no answers"
+const ShowDoctor = "only those who run the service can mend it: send them this message and the table that `formetl doctor DEFINITION` prints, which contains no answers (`formetl init` writes a definition)"

@@ -79,7 +79,7 @@ func (p *Plan) TooCostly(most int64) error {
 		results = fmt.Sprintf("%d results", p.Total)
 	}
 	if !p.Range.Period.Auto() {
-		remedy = "set extract.window: auto, " + remedy
+		remedy = "set extract.window: auto (export: leave out --window), " + remedy
 	}
-	return costly(fmt.Sprintf("the plan needs at least %d requests for %s (extract.window: %s; windows: %d), but max_requests is %d; nothing was read", needed, results, p.Range.Period, len(p.Windows), most), remedy)
+	return costly(fmt.Sprintf("the plan needs at least %d requests for %s (window: %s; windows: %d), but max_requests is %d; nothing was read", needed, results, p.Range.Period, len(p.Windows), most), remedy)
 }

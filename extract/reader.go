@@ -226,7 +226,7 @@ func breachOf(p *page.Page, asked IDRange) error {
 		case asked.Max != 0 && id > asked.Max:
 			return &BreachError{Ignores: "the upper limit of ids", Proof: fmt.Sprintf("result %d came, but ids up to %d were requested", id, asked.Max)}
 		case id == last:
-			return &BreachError{Ignores: "the ascending order of ids", Proof: fmt.Sprintf("result %d came twice on a page", id)}
+			return &BreachError{Ignores: "that a page has each result once", Proof: fmt.Sprintf("result %d came twice on a page", id)}
 		case id < last:
 			return &BreachError{Ignores: "the ascending order of ids", Proof: fmt.Sprintf("result %d came after result %d", id, last)}
 		}

@@ -177,7 +177,7 @@ func TestReaderNamesWhatIsIgnored(t *testing.T) {
 		{"ignore-direction,ignore-min-id,ignore-max-id", extract.IDRange{}, order, "", 0},
 		{"by-date", extract.IDRange{}, order, "result 4 came after result 33", 0},
 		{"unsorted", extract.IDRange{}, order, "", 0},
-		{"twice=60", extract.IDRange{}, order, "result 60 came twice on a page", 0},
+		{"twice=60", extract.IDRange{}, "that a page has each result once", "result 60 came twice on a page", 0},
 	} {
 		for _, generation := range generations {
 			t.Run(tc.faults+" "+generation, func(t *testing.T) {
@@ -190,7 +190,7 @@ func TestReaderNamesWhatIsIgnored(t *testing.T) {
 				if generation == formservice.V1 && tc.proof != "" && breach.Proof != tc.proof {
 					t.Errorf("%s, want %s", breach.Proof, tc.proof)
 				}
-				want := fmt.Sprintf("page %d: the service does not do what its specification says: it ignores %s, also when asked a second time (%s)", tc.pages+1, tc.ignores, breach.Proof)
+				want := fmt.Sprintf("page %d: the service does not do what its specification says: it ignores %s, also when asked a second time (%s); nothing was written", tc.pages+1, tc.ignores, breach.Proof)
 				if err.Error() != want {
 					t.Errorf("%v, want %s", err, want)
 				}

@@ -194,7 +194,7 @@ func (f *Found) compare(ctx context.Context, s Store, parts []Leftover, recorded
 		switch {
 		case names[l.Name]:
 		case l.Kind == UnlistedPart && !unlisted:
-			f.Kept = append(f.Kept, Kept{Leftover: l, Why: "no manifest lists it; --unlisted removes it"})
+			f.Kept = append(f.Kept, Kept{Leftover: l, Why: "no manifest lists it; look whether you need it, before --unlisted removes it"})
 		case !bare:
 			f.Leftovers = append(f.Leftovers, l)
 		}

@@ -209,7 +209,7 @@ func readOnly(t *testing.T, w *world, form *formservice.Form, report *pipelines.
 
 func unproven(t *testing.T, w *world, _ *formservice.Form, _ *pipelines.Report, err error) {
 	t.Helper()
-	if e, ok := errors.AsType[*definition.Fault](err); !ok || !pipelines.DataAtFault(err) || !strings.HasPrefix(e.Text, "not verified: the service gives no reliable counts") {
+	if e, ok := errors.AsType[*definition.Fault](err); !ok || !pipelines.DataAtFault(err) || !strings.HasPrefix(e.Text, "not verified, because the service gives no reliable counts") {
 		t.Errorf("err = %v", err)
 	}
 	nothingWritten(t, w)

@@ -42,18 +42,14 @@ func (e *AnswerError) Error() string {
 	case e.NotService() && e.API != "":
 		return fmt.Sprintf("the service may speak API %s instead: its answer with HTTP status %d is %s", e.API, e.Status, e.Problem)
 	case e.NotService():
-		tries := "the only attempt got an answer that is not the service's,"
-		if e.WebPages > 1 {
-			tries = fmt.Sprintf("each of %d attempts got the same answer, which is not the service's,", e.WebPages)
-		}
-		return fmt.Sprintf("the base URL does not seem to be the service's: %s with HTTP status %d (%s)", tries, e.Status, e.Problem)
+		return fmt.Sprintf("what answers at the base URL does not seem to be the service: %s (HTTP status %d)", e.Problem, e.Status)
 	}
 	s := "the answer cannot be read: " + e.Problem
 	if e.Offset >= 0 {
 		s += fmt.Sprintf(" (byte %d)", e.Offset)
 	}
 	if e.Status != 0 && e.Status != http.StatusOK {
-		s += fmt.Sprintf(" (HTTP status %d); check that the base URL is the service's own address", e.Status)
+		s += fmt.Sprintf(" (HTTP status %d)", e.Status)
 	}
 	return s
 }

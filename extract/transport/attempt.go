@@ -111,6 +111,9 @@ func (s *Sender) networkError(ctx context.Context, asked *url.URL, err error) er
 		Problem: s.cfg.Key.Redact(cause.Error()),
 		Final:   noTLS || is[*tls.CertificateVerificationError](cause) || is[x509.UnknownAuthorityError](cause) || is[x509.HostnameError](cause),
 	}
+	if errors.Is(cause, io.EOF) || errors.Is(cause, io.ErrUnexpectedEOF) {
+		e.Problem = "the connection was closed before the whole answer came"
+	}
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		e.Problem = fmt.Sprintf("no complete answer within %s", s.cfg.Timeout)
 	}

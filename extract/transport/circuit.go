@@ -166,7 +166,7 @@ func (c *circuit) leave(ctx context.Context, probe bool, e *effort, outcome stri
 		c.next = now.Add(pause)
 		c.cfg.Logger.LogAttrs(ctx, slog.LevelWarn, "the service does not answer; all requests wait while one at a time tries again",
 			slog.Time("since", s.since), slog.Int("attempts", s.attempts), slog.Duration("pause", pause.Round(time.Millisecond)),
-			slog.Time("until", s.since.Add(c.patience())), slog.String("error", c.cfg.Key.Redact(s.last.Error())))
+			slog.Time("gives_up_at", s.since.Add(c.patience())), slog.String("error", c.cfg.Key.Redact(s.last.Error())))
 	}
 }
 

@@ -166,10 +166,10 @@ func TestSeldomAnswered(t *testing.T) {
 
 // TestNotServiceSays what came and what to do.
 func TestNotServiceSays(t *testing.T) {
-	for retries, want := range map[int]string{0: "the only attempt got an answer that is not the service's, with HTTP status 404", 8: "each of 3 attempts got the same answer, which is not the service's, with HTTP status 404"} {
+	for retries, want := range map[int]string{0: "form1 failed: what answers at the base URL does not seem", 8: "form1 failed after 3 attempts: what answers"} {
 		c := extracttest.Serve(t, &scripted{replies: []reply{{404, "text/html", webPage}}}, func(cfg *transport.Config) { cfg.Retries = retries })
 		err := countOnly(t.Context(), c)
-		for _, part := range []string{"Get Results Count of form form1 failed", want, "it is an HTML page"} {
+		for _, part := range []string{"Get Results Count of form form1 failed", want, "it is an HTML page, such as a login page (HTTP status 404)"} {
 			if err == nil || !strings.Contains(err.Error(), part) {
 				t.Errorf("%d retries: %v lacks %q", retries, err, part)
 			}

@@ -113,7 +113,7 @@ func TestNetworkFailures(t *testing.T) {
 		want     string
 		attempts int
 	}{
-		{"cut", cut, "unexpected EOF", transport.DefaultRetries + 1},
+		{"cut", cut, "closed before the whole answer came", transport.DefaultRetries + 1},
 		{"refused", func() (*http.Response, error) {
 			return nil, &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("connection refused")}
 		}, "refused", transport.DefaultRetries + 1},

@@ -60,6 +60,8 @@ func (e *ServiceError) Error() string {
 	return fmt.Sprintf("%sthe service answered %s %d (%s): %s%s%s", refused, kind, number, meaning, message, sent, ComeBack(e.RetryAfter))
 }
 
+const notTaken = "the service does not take what formetl sent; try the other API (api: v1 or v2 in the definition, --api in a command without one), or send this message to those who run the service"
+
 // codes are the error codes of the specification: the meaning in its words, the exit code of a
 // command, the class for another attempt, and a hint on what to check.
 var codes = map[int]struct {
@@ -70,12 +72,12 @@ var codes = map[int]struct {
 }{
 	CodeUnexpected:   {"unexpected error", 0, ClassDoubtful, ""},
 	CodeInvalidURL:   {"invalid or incomplete API URL", 78, ClassFinal, ""},
-	CodeInvalidValue: {"invalid URL parameter value", 0, ClassFinal, ""},
+	CodeInvalidValue: {"invalid URL parameter value", 0, ClassFinal, notTaken},
 	CodeBusy:         {"system too busy", 0, ClassBusy, ""},
 	CodeInvalidKey:   {"invalid API key", 77, ClassFinal, "copy the API key from the form's API page again; for API v2 it is the account's token"},
 	CodeInvalidUser:  {"invalid user", 66, ClassFinal, "check the account: it comes after the host in the address of a form, https://HOST/ACCOUNT/FORM"},
 	CodeInvalidForm:  {"invalid form", 66, ClassFinal, "check the form's name; `%s` lists the forms of the account"},
-	CodeInvalidID:    {"invalid result ID", 0, ClassFinal, ""},
+	CodeInvalidID:    {"invalid result ID", 0, ClassFinal, notTaken},
 }
 
 // ExitCode is the exit code listed in codes, or 75 where the same request may succeed later, or 69.
@@ -88,7 +90,7 @@ func (e *ServiceError) Hint() string {
 	}
 	hint := strings.Replace(codes[e.Code].hint, "%s", cmp.Or(e.ListForms, "formetl forms"), 1)
 	if code := e.ExitCode(); e.Base != nil && e.Base.Path != "" && (code == 78 || code == 66) {
-		return "the base URL has a path; if no gateway needs it, write " + e.Base.Scheme + "://" + e.Base.Host + strings.TrimSuffix("; otherwise "+hint, "; otherwise ")
+		return "the base URL has a path; unless you were told to use this path, write " + e.Base.Scheme + "://" + e.Base.Host + strings.TrimSuffix("; otherwise "+hint, "; otherwise ")
 	}
 	return hint
 }

@@ -96,14 +96,10 @@ func newDestination(ctx context.Context, root string, o Options, guard stallGuar
 }
 
 // sdkLogger returns a logger for the SDK's own messages, which would go to standard error
-// otherwise.
+// otherwise. Those are for programmers, and an error says what they warn of.
 func sdkLogger(log *slog.Logger) logging.Logger {
-	return logging.LoggerFunc(func(c logging.Classification, format string, v ...any) {
-		level := slog.LevelDebug
-		if c == logging.Warn {
-			level = slog.LevelWarn
-		}
-		log.Log(context.Background(), level, fmt.Sprintf(format, v...), slog.String("component", "aws-sdk"))
+	return logging.LoggerFunc(func(_ logging.Classification, format string, v ...any) {
+		log.Log(context.Background(), slog.LevelDebug, fmt.Sprintf(format, v...), slog.String("component", "aws-sdk"))
 	})
 }
 

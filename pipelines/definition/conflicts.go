@@ -64,11 +64,11 @@ func (r *reader) checkPlaces() {
 	note := func(out placedOutput) string { // a child output does not stand in the definition's file
 		switch {
 		case out.HasFileRows():
-			return fmt.Sprintf("; %s is the list of uploaded files", Quote(out.Path))
+			return fmt.Sprintf("; formetl writes the list of uploaded files to %s", Quote(out.Path))
 		case !out.Exploded():
 			return ""
 		}
-		return fmt.Sprintf("; %s holds the values of the list %s (explode: true)", Quote(out.Path), out.Explode)
+		return fmt.Sprintf("; explode: true also writes the values of the list %s, to %s", out.Explode, Quote(out.Path))
 	}
 	reported := map[[2]int]bool{} // by both lines: if two outputs collide, so do their children
 	places := r.def.Places(append([]string{"{form}"}, r.def.Forms...), r.o.Formats, "{run_id}")

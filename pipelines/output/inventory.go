@@ -19,7 +19,7 @@ func Unlisted(def *definition.Definition, path string, i load.Inventory) error {
 		Code: 73,
 		Text: fmt.Sprintf("%s contains %s that no manifest lists, and a run does not write beside such files: %s",
 			path, plain.Plural(len(i.Unlisted), "part"), plain.Few(load.NamesOf(i.Unlisted), mostNames)),
-		Cure: fmt.Sprintf("look whether you need these files; then remove them with `%s`, or replace the whole dataset with `%s`", def.Command("clean", "--unlisted"), def.Command("run", "--full")),
+		Cure: fmt.Sprintf("if _manifest.json was lost, put it back; if nobody needs these files, remove them with `%s`; or replace the whole dataset with `%s`, without results that the service has deleted", def.Command("clean", "--unlisted"), def.Command("run", "--full")),
 	}
 }
 

@@ -129,7 +129,7 @@ func (p *place) tellOther(ctx context.Context) {
 	if m == nil || p.job.Def.File == "" || m.Pipeline == is {
 		return
 	}
-	p.job.Log.LogAttrs(ctx, slog.LevelWarn, "another pipeline wrote this output last; give each pipeline its own path, unless you renamed the pipeline",
+	p.job.Log.LogAttrs(ctx, slog.LevelWarn, "another pipeline wrote this output last, and this run writes over it; give each pipeline its own path, unless you renamed the pipeline",
 		slog.String("path", p.Path), slog.String("was", m.Pipeline), slog.String("is", is))
 }
 
@@ -183,7 +183,7 @@ func Replaceable(def *definition.Definition, err error) error {
 	if def.File == "" {
 		replace = "--fresh"
 	}
-	return &definition.Fault{Text: err.Error(), Cure: "if it is formetl's, replace the output with " + replace + "; otherwise choose another path", Err: err}
+	return &definition.Fault{Text: err.Error(), Cure: "put a good copy of the file back; or read everything again with " + replace + ", without results that the service has deleted; if another program wrote the file, choose another path", Err: err}
 }
 
 // record records the commit of the staged objects.

@@ -155,7 +155,7 @@ func (s *Set) setAside(ctx context.Context, p *place, err error) error {
 	if p.err == nil {
 		p.err, p.report.Error = err, err.Error()
 		if !errors.Is(err, syscall.EPIPE) { // EPIPE: standard output was closed by its reader
-			s.job.Log.LogAttrs(ctx, slog.LevelInfo, "an output failed", slog.String("path", p.Path), slog.String("error", brief(p.Path, err)))
+			s.job.Log.LogAttrs(ctx, slog.LevelInfo, "an output failed; the run goes on if it has others", slog.String("path", p.Path), slog.String("error", brief(p.Path, err)))
 		}
 	}
 	if slices.ContainsFunc(s.outputs, func(out output) bool { return out.at().err == nil }) {

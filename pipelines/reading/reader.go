@@ -231,7 +231,7 @@ func (e *RejectsError) Error() string {
 	if len(first) > 0 {
 		such = "; for example " + strings.Join(first, ", ")
 	}
-	return fmt.Sprintf("too many results were rejected: %d, and max_rejects allows %d (%s)%s; nothing was written",
+	return fmt.Sprintf("too many results were rejected: at least %d, and max_rejects allows %d (%s)%s; nothing was written",
 		e.Rejected, e.Max, strings.Join(faults, "; "), such)
 }
 

@@ -116,10 +116,13 @@ func (c *Reconciler) readStale(ctx context.Context) error {
 		return nil // all parts are replaced
 	}
 	var named []extract.Change
+	why := "its file or uploaded files are missing or damaged"
 	if c.Changes != nil && c.Interval.Continues {
-		named = c.Changes.Named
+		if named = c.Changes.Named; len(named) > 0 {
+			why = "one of its results changed, unless a record above says more"
+		}
 	}
-	return c.readConcerned(ctx, named, idsOf(named), c.staleBefore(ctx), "one of its results changed, or it is damaged")
+	return c.readConcerned(ctx, named, idsOf(named), c.staleBefore(ctx), why)
 }
 
 // stale is what of the datasets has to be read again.

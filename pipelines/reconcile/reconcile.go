@@ -176,7 +176,7 @@ func (c *Reconciler) nameMethod() error {
 	}
 	if v.Unproven != "" && c.Reader.Def.Extract.Proof {
 		return &definition.Fault{
-			Code: 65, Text: "not verified: " + v.Unproven + "; nothing was written, because --strict or verify: required asks for proof",
+			Code: 65, Text: "not verified, because " + v.Unproven + "; nothing was written, because --strict or verify: required asks for proof",
 			Cure: cure + "; `" + c.Reader.Def.Command("doctor") + "` shows what the service can prove",
 		}
 	}
@@ -262,7 +262,7 @@ func (e *VerifyError) ExitCode() int { return 65 }
 
 // Hint says what to show to those who run the service, because only they can mend its counts.
 func (e *VerifyError) Hint() string {
-	return "try again later; to go on without this check, give --no-verify (export), or write verify: false in the definition (run); " + extract.ShowDoctor
+	return "try again later; or go on without this check, though results may be missing, with --no-verify (export) or verify: false in the definition; if it stays so, " + extract.ShowDoctor
 }
 
 // leastRereads is how many requests a run may always spend on reading again.

@@ -70,7 +70,7 @@ func (c *cleaner) output(ctx context.Context, out definition.Output, at output.L
 			return nil
 		}
 		c.visited[out.Path] = true
-		return definition.Unsupported(out.Path+": cleaning a path with {run_id}", "remove by hand what old runs left, or write a path without {run_id}")
+		return definition.Unsupported(out.Path+": cleaning a path with {run_id}", "what interrupted runs left is in folders named .formetl beside their outputs: remove these by hand once no run is going")
 	}
 	if c.visited[at.Path] || out.Database != nil {
 		// A load of a table leaves nothing but what it committed.

@@ -130,7 +130,7 @@ func readAgain(def *definition.Definition, damaged []load.Part) string {
 
 // Damaged returns a *definition.Fault of exit code 65 if one of the outputs has problems, else nil.
 func Damaged(outputs []*Verified) error {
-	problems, what, cure := 0, "the service has other results than at the last run", "do what the problems say"
+	problems, what, cure := 0, "the service counts other results than the outputs hold, as results came or went since the last run, or it miscounts", "do what the problems say"
 	for _, v := range outputs {
 		if problems += len(v.Problems); len(v.Commands) > 0 {
 			cure = "run the commands that stand after \"to fix it\""

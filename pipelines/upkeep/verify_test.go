@@ -240,7 +240,7 @@ func TestDamaged(t *testing.T) {
 		t.Errorf("%+v", fault)
 	}
 	hurt.Problems[0].Kind, hurt.Problems[1].Kind = "count", "count"
-	if fault, _ = errors.AsType[*definition.Fault](Damaged([]*Verified{hurt})); fault == nil || fault.Text != "the service has other results than at the last run: 2 problems" {
+	if fault, _ = errors.AsType[*definition.Fault](Damaged([]*Verified{hurt})); fault == nil || fault.Text != "the service counts other results than the outputs hold, as results came or went since the last run, or it miscounts: 2 problems" {
 		t.Errorf("%+v", fault)
 	}
 }

@@ -289,7 +289,7 @@ func (f *Folder) Fetch(ctx context.Context, s *reconcile.Snapshot, deleted idset
 	if rest := f.report.Rest(); rest != "" && f.job.Def.Extract.Proof {
 		return &definition.Fault{
 			Code: 65, Text: fmt.Sprintf("the service did not give all uploaded files: %s, such as %s; no output was written, because --strict or verify: required asks for all files", rest, f.example),
-			Cure: "to go on without these files, leave out --strict and `verify: required`; if the service has them again, add --full to the command (export: --fresh), which asks for them again",
+			Cure: "try again later, if they failed; if the service has the others again, add --full to a run, or --fresh to an export; to go on without them, leave out --strict and `verify: required`",
 		}
 	}
 	return nil
@@ -298,14 +298,25 @@ func (f *Folder) Fetch(ctx context.Context, s *reconcile.Snapshot, deleted idset
 // Rest names how many files are not stored, and why; "" if all are.
 func (r *Report) Rest() string {
 	var words []string
-	for _, status := range []transport.FileStatus{
-		transport.FileMissing, transport.FileForbidden, transport.FileTooLarge, transport.FileChanged, transport.FileRefused, transport.FileFailed,
-	} {
-		if n := r.Files[status]; n > 0 {
-			words = append(words, fmt.Sprintf("%d %s", n, strings.ReplaceAll(string(status), "_", " ")))
+	for _, is := range notStored {
+		if n := r.Files[is.status]; n > 0 {
+			words = append(words, fmt.Sprintf("%d %s", n, is.words))
 		}
 	}
 	return strings.Join(words, ", ")
+}
+
+// notStored are the statuses of files that are not stored, in words.
+var notStored = []struct {
+	status transport.FileStatus
+	words  string
+}{
+	{transport.FileMissing, "missing at the service"},
+	{transport.FileForbidden, "forbidden by the service"},
+	{transport.FileTooLarge, "too large for max_bytes"},
+	{transport.FileChanged, "changed while it came"},
+	{transport.FileRefused, "at an address that formetl does not ask (see files.hosts)"},
+	{transport.FileFailed, fmt.Sprintf("failed to download (at most %d runs try it)", mostTries)},
 }
 
 // settle makes the folder hold the files of a result, and writes its entry. In the entry, a file that

@@ -161,7 +161,7 @@ func (d demoFolder) check() error {
 		return nil
 	}
 	return &load.Error{
-		Kind: load.ErrUnusable, Op: "write to", Path: string(d), Remedy: "move it away, or " + elsewhere,
+		Kind: load.ErrUnusable, Op: "write to", Path: string(d), Remedy: "move this folder away, or " + elsewhere,
 		Err: errors.New("the folder is not empty, and feedback.yaml in it is missing or not as an earlier demo wrote it"),
 	}
 }

@@ -169,7 +169,7 @@ func plannedChangesText(c *pipelines.PlannedChanges) string {
 }
 
 func budgetRows(b pipelines.Budget) [][]string {
-	minute, day := "no budget per minute", "no budget per day"
+	minute, day := "not known, as the definition sets no limit per minute", "the definition sets no limit per day"
 	if b.PerMinute > 0 {
 		minute = "unknown"
 		switch {

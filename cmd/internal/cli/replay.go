@@ -62,7 +62,7 @@ func replay(ctx context.Context, p *process, files []string, f runFlags) error {
 		r.replay(ctx, defs[0], form)
 	}
 	if len(found) == 0 {
-		p.log.Tell(slog.LevelInfo, defs[0].Name+": no dead letters, so there is nothing to replay")
+		p.log.Tell(slog.LevelInfo, defs[0].Name+": the outputs have no rejected results to replay; a run that failed keeps none: fix the schema, then run it again")
 	}
 	return errors.Join(r.end(ctx, f)...)
 }
@@ -88,12 +88,12 @@ func (r *runs) replay(ctx context.Context, def *definition.Definition, form pipe
 	for _, f := range remaining {
 		still += f.Results
 	}
-	level, text := slog.LevelInfo, fmt.Sprintf("%s: replayed %s", form.Form, plain.Plural(form.Results, "rejected result"))
+	level, text := slog.LevelInfo, fmt.Sprintf("%s: %s read again", form.Form, plain.Plural(form.Results, "rejected result"))
 	because := ", because their values still do not fit the schema, or because the range that was read does not include them"
 	if len(r.failures) > failed { // their errors follow
-		level, text, because = slog.LevelWarn, form.Form+": not everything was replayed", ""
+		level, text, because = slog.LevelWarn, form.Form+": not all rejected results were replayed, because a run failed (see its error); none is lost", ""
 	}
-	text += fmt.Sprintf("; %s still rejected", plain.Thousands(still))
+	text += fmt.Sprintf("; still rejected: %s", plain.Thousands(still))
 	if still > 0 {
 		text += because
 	}

@@ -333,7 +333,7 @@ func underWayRows(r *upkeep.StateReport, out *upkeep.OutputState) [][]string {
 	if n := len(out.Inventory.Unlisted); n > 0 {
 		text := plain.Plural(n, "part") + " not listed in the manifest, so the next run will end with 73; remove with `" + r.Definition.Command("clean", "--unlisted") + "`"
 		if out.Manifest == nil {
-			text = plain.Plural(n, "part") + " but no manifest, so the next run will end with 73; restore the manifest, or replace all parts with `" + r.Definition.Command("run", "--full") + "`"
+			text = plain.Plural(n, "part") + " but no manifest, so the next run will end with 73; put _manifest.json back, or read everything again with `" + r.Definition.Command("run", "--full") + "`, without results that the service has deleted"
 		}
 		rows = append(rows, []string{"unlisted", text})
 	}
@@ -446,7 +446,7 @@ func stateReset(ctx context.Context, p *process, files []string, f resetFlags) e
 // showReset prints what state reset did, and a summary on standard error.
 func showReset(p *process, r *upkeep.ResetReport, failed bool) error {
 	var rows [][]string
-	marks, commits, moved := 0, 0, "removed"
+	marks, commits, moved := 0, 0, "removed, so the next run reads everything again and replaces the rows"
 	for _, out := range r.Outputs {
 		if c := out.Recovery; c.RunID != "" {
 			rows = append(rows, []string{"recorded commit", out.Path, runCell(c.RunID), recoveryWord(c, false)})
@@ -458,7 +458,7 @@ func showReset(p *process, r *upkeep.ResetReport, failed bool) error {
 			marks++
 			to := "none"
 			if !out.After.IsZero() {
-				to, moved = out.After.String(), "set back"
+				to, moved = out.After.String(), "set back, so the next run reads again from there and replaces the rows"
 			}
 			rows = append(rows, []string{"watermark", out.Path, "was " + out.Before.String(), "now " + to})
 		}

@@ -162,7 +162,7 @@ func TestVerify(t *testing.T) {
 	w.remove(t, load.ManifestName)
 	w.fixed("manifest")
 	w.put(t, load.ManifestName, []byte("{"))
-	if code, _, stderr := w.do("run", w.file); code != console.ExitCantCreate || !strings.Contains(stderr, "replace the output with `formetl run "+w.file+" --full`") {
+	if code, _, stderr := w.do("run", w.file); code != console.ExitCantCreate || !strings.Contains(stderr, "read everything again with `formetl run "+w.file+" --full`") {
 		t.Errorf("a run beside a damaged manifest ends with %d: %s", code, stderr)
 	}
 	w.fixed("manifest")

@@ -279,6 +279,6 @@ func Outcome(code int, begun bool) string {
 	return cmp.Or(map[int]string{
 		ExitOK: "done", ExitData: "problem with the data", ExitNoInput: "not found", ExitUnavailable: "service failed", ExitBug: "bug",
 		ExitCantCreate: "output not created", ExitIO: "output failed", ExitTemporary: "temporary failure", ExitNoPermission: "key refused",
-		ExitConfig: "definition wrong", ExitHungUp: "stopped", ExitInterrupted: "stopped", ExitTerminated: "stopped",
+		ExitConfig: "definition or address wrong", ExitHungUp: "stopped", ExitInterrupted: "stopped", ExitTerminated: "stopped",
 	}[code], "failed")
 }

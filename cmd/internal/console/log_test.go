@@ -107,7 +107,7 @@ func TestLogRejects(t *testing.T) {
 		{Form: "too many", Rejected: 500, Error: "failed"}, // its error tells it
 	}}
 	LogRejects(t.Context(), log, report)
-	const want = `"level":"WARN","msg":"results were rejected and are in no output","form":"c","rejected":3,` +
+	const want = `"level":"WARN","msg":"results were rejected and are in no output; the files in dead_letters say which and why","form":"c","rejected":3,` +
 		`"dead_letters":"/lake/c/_rejects/r.jsonl","hint":"fix the schema, then run ` + "`formetl replay p.yaml`" + `"}`
 	if !strings.HasSuffix(out.String(), want+"\n") || !strings.Contains(out.String(), `"form":"a","rejected":2,"dead_letters":"/lake/a/_rejects/r.jsonl, /out/a.csv.rejects.jsonl"`) {
 		t.Errorf("%s\nwant %s", &out, want)

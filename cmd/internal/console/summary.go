@@ -32,7 +32,7 @@ func (l *Log) LogForm(ctx context.Context, log *slog.Logger, f *pipelines.FormRe
 	}
 	logChanges(ctx, log, f.Changes)
 	if f.Files != nil && f.Files.Rest() != "" {
-		log.LogAttrs(ctx, slog.LevelWarn, "some uploaded files were not stored; the list of files beside the output says which, and why", slog.String("files", f.Files.Rest()), slog.String("path", f.Files.Path))
+		log.LogAttrs(ctx, slog.LevelWarn, "some uploaded files were not stored; the list of files beside the output says which", slog.String("files", f.Files.Rest()), slog.String("path", f.Files.Path))
 	}
 	for _, out := range f.Outputs {
 		if out.Error != "" && !strings.Contains(f.Error, out.Error) {
@@ -195,7 +195,7 @@ func (l *Log) Summarize(r *pipelines.Report, machinesZone bool) {
 			if rest := f.Files.Rest(); rest != "" {
 				level, text = slog.LevelWarn, text+"; not stored: "+rest
 			} else if r.Definition == "" && f.Files.Files[transport.FileStored] == 0 {
-				text += "; the columns written hold none" // --select may leave out those that do
+				text = f.Form + ": the columns written have no uploaded files; files of earlier exports stay in " + f.Files.Path // --select may leave out those that do
 			}
 			if n := f.Files.Removed; n > 0 {
 				text += "; " + plain.Plural(n, "older file") + " removed"
@@ -284,7 +284,7 @@ func Changed(c *pipelines.ChangesReport) (parts []string) {
 	case c.Method == load.MethodChanges && c.Changed > 0:
 		parts = append(parts, plain.Plural(c.Changed, "result")+" changed since the last run")
 	case c.Reason != "":
-		parts = append(parts, "the days before the watermark (lookback) were read again: "+c.Reason)
+		parts = append(parts, "only the days before the watermark (lookback) were read again, so later changes to older results were not noticed: "+c.Reason)
 	}
 	return parts
 }
@@ -297,17 +297,17 @@ func Verified(f *pipelines.FormReport) string {
 	case f.Verified.Reason == pipelines.LimitGiven:
 		return "not verified, because " + f.Verified.Reason
 	case f.Verified.Unproven != "":
-		return "not verified: " + f.Verified.Unproven
+		return "not verified, because " + f.Verified.Unproven
 	case f.Verified.Match && f.Undated > 0:
 		return fmt.Sprintf("verified: the service counts %s with a date and %s without", plain.Plural(f.Verified.Counted, "result"), plain.Thousands(f.Undated))
 	case f.Verified.Match && f.ResultChanges != nil && f.ResultChanges.Method == load.MethodChanges && f.Verified.Extracted != f.Rows+f.Rejected:
 		return fmt.Sprintf("verified: the service counts %s with a date, as many as the dataset now holds", plain.Plural(f.Verified.Counted, "result"))
-	case f.Verified.Match && f.Verified.Extracted < f.Rows+f.Rejected: // older parts were read, too
+	case f.Verified.Match && (f.Verified.Extracted < f.Rows+f.Rejected || f.Verified.Counted == 0): // older parts were read, or nothing is new
 		return "verified: the service counts " + plain.Plural(f.Verified.Counted, "result") + " in this range"
 	case f.Verified.Match:
 		return "verified: the service counts " + plain.Plural(f.Verified.Counted, "result")
 	case f.Verified.Reason == "":
-		return fmt.Sprintf("verified: results came and went during the run; the %s that were read lie between the service's counts before and after (now %s)",
+		return fmt.Sprintf("verified: results came and went during the run; the %s with a date lie between the service's counts before and after (now %s)",
 			plain.Thousands(f.Verified.Extracted), plain.Thousands(f.Verified.Counted))
 	}
 	return "all pages were read, but their results were not compared with a count: " + f.Verified.Reason
@@ -324,7 +324,7 @@ func UndatedApart(f *pipelines.FormReport) bool {
 func LogRejects(ctx context.Context, log *slog.Logger, r *pipelines.Report) {
 	for _, f := range r.Forms {
 		if letters := deadLetters(f); letters != "" {
-			log.LogAttrs(ctx, slog.LevelWarn, "results were rejected and are in no output", slog.String("form", f.Form),
+			log.LogAttrs(ctx, slog.LevelWarn, "results were rejected and are in no output; the files in dead_letters say which and why", slog.String("form", f.Form),
 				slog.Int64("rejected", f.Rejected), slog.String("dead_letters", letters), slog.String("hint", replayHint(r)))
 		}
 	}

@@ -33,7 +33,11 @@ func (f form) Range() string {
 	if r == (load.Range{}) {
 		return ""
 	}
-	return fromTo(r.From.Time, r.To.Time) + " (exclusive), " + f.Timezone
+	text := fromTo(r.From.Time, r.To.Time)
+	if !r.To.IsZero() {
+		text += " (exclusive)"
+	}
+	return text + ", " + f.Timezone
 }
 
 // Notes returns sentences on what is notable about the form.

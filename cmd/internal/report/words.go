@@ -73,7 +73,7 @@ func wall(t time.Time) string { return strings.TrimSuffix(load.Wall(t).String(),
 
 // fromTo returns as text when a range begins and ends.
 func fromTo(from, to time.Time) string {
-	begin, end := "the first result", "no end"
+	begin, end := "the first result", "the last result"
 	if !from.IsZero() {
 		begin = wall(from)
 	}
