@@ -245,7 +245,7 @@ func TestFilesThatCannotBeStored(t *testing.T) {
 		return formservice.NoFault
 	}
 	def.Extract.Proof = true
-	if _, err := pipelines.Run(t.Context(), def, o); err == nil || !strings.Contains(err.Error(), "did not give all uploaded files: 1 missing at the service, 1 forbidden by the service, 1 failed to download") {
+	if _, err := pipelines.Run(t.Context(), def, o); err == nil || !strings.Contains(err.Error(), "did not give all uploaded files: 1 failed to download (at most 5 runs try it), 1 forbidden by the service, 1 missing at the service") {
 		t.Errorf("a strict run ends with %v", err)
 	}
 	def.Extract.Proof = false

@@ -116,13 +116,10 @@ func (c *Reconciler) readStale(ctx context.Context) error {
 		return nil // all parts are replaced
 	}
 	var named []extract.Change
-	why := "its file or uploaded files are missing or damaged"
 	if c.Changes != nil && c.Interval.Continues {
-		if named = c.Changes.Named; len(named) > 0 {
-			why = "one of its results changed, unless a record above says more"
-		}
+		named = c.Changes.Named
 	}
-	return c.readConcerned(ctx, named, idsOf(named), c.staleBefore(ctx), why)
+	return c.readConcerned(ctx, named, idsOf(named), c.staleBefore(ctx), "one of its results changed, unless a record above names another reason")
 }
 
 // stale is what of the datasets has to be read again.

@@ -21,6 +21,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"path"
 	"slices"
 	"strconv"
@@ -298,25 +299,20 @@ func (f *Folder) Fetch(ctx context.Context, s *reconcile.Snapshot, deleted idset
 // Rest names how many files are not stored, and why; "" if all are.
 func (r *Report) Rest() string {
 	var words []string
-	for _, is := range notStored {
-		if n := r.Files[is.status]; n > 0 {
-			words = append(words, fmt.Sprintf("%d %s", n, is.words))
+	for _, status := range slices.Sorted(maps.Keys(notStored)) {
+		if n := r.Files[status]; n > 0 {
+			words = append(words, fmt.Sprintf("%d %s", n, notStored[status]))
 		}
 	}
 	return strings.Join(words, ", ")
 }
 
 // notStored are the statuses of files that are not stored, in words.
-var notStored = []struct {
-	status transport.FileStatus
-	words  string
-}{
-	{transport.FileMissing, "missing at the service"},
-	{transport.FileForbidden, "forbidden by the service"},
-	{transport.FileTooLarge, "too large for max_bytes"},
-	{transport.FileChanged, "changed while it came"},
-	{transport.FileRefused, "at an address that formetl does not ask (see files.hosts)"},
-	{transport.FileFailed, fmt.Sprintf("failed to download (at most %d runs try it)", mostTries)},
+var notStored = map[transport.FileStatus]string{
+	transport.FileMissing: "missing at the service", transport.FileForbidden: "forbidden by the service",
+	transport.FileTooLarge: "too large for max_bytes", transport.FileChanged: "changed while it came",
+	transport.FileRefused: "at an address that formetl does not ask (see files.hosts)",
+	transport.FileFailed:  fmt.Sprintf("failed to download (at most %d runs try it)", mostTries),
 }
 
 // settle makes the folder hold the files of a result, and writes its entry. In the entry, a file that
@@ -497,7 +493,7 @@ func (f *Folder) fetch(ctx context.Context, id int64, l link) (file, error) {
 	}
 	if err != nil || got.Status != transport.FileStored {
 		if err == nil {
-			f.job.Log.LogAttrs(ctx, slog.LevelInfo, "an uploaded file was not stored", slog.Int64("result", id), slog.String("item", l.item), slog.String("name", is.Name), slog.String("status", string(got.Status)))
+			f.job.Log.LogAttrs(ctx, slog.LevelInfo, "an uploaded file was not stored: "+notStored[got.Status], slog.Int64("result", id), slog.String("item", l.item), slog.String("name", is.Name), slog.String("status", string(got.Status)))
 		}
 		return is, err
 	}

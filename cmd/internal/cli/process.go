@@ -58,6 +58,9 @@ func (p *process) start(level slog.Level, read func() (pipelines.Options, error)
 	}
 	o.Logger, o.BuiltIn = p.log.Logger, console.BuiltIn(p.log.Logger)
 	o.Client.UserAgent, o.Client.Contact = "formetl/"+console.Version(), p.log.Contact
+	o.Client.Waits = func(until time.Time) {
+		p.log.Tell(slog.LevelInfo, "waiting until "+until.Format(time.TimeOnly)+", because this minute's requests are used up")
+	}
 	return o, nil
 }
 

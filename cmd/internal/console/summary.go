@@ -118,6 +118,9 @@ func logChanges(ctx context.Context, log *slog.Logger, changes []schemas.Change)
 				attrs = append(attrs, a)
 			}
 		}
+		if c.Kind == schemas.ColumnRemoved {
+			attrs = append(attrs, slog.String("hint", "if the schema lists the column, it stays empty: correct its id there, or remove it if the question is gone"))
+		}
 		log.LogAttrs(ctx, slog.LevelWarn, "the form or its schema changed", attrs...)
 	}
 }

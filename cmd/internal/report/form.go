@@ -33,11 +33,7 @@ func (f form) Range() string {
 	if r == (load.Range{}) {
 		return ""
 	}
-	text := fromTo(r.From.Time, r.To.Time)
-	if !r.To.IsZero() {
-		text += " (exclusive)"
-	}
-	return text + ", " + f.Timezone
+	return console.Range(r) + ", " + f.Timezone
 }
 
 // Notes returns sentences on what is notable about the form.

@@ -35,7 +35,7 @@ func pageOf(t *testing.T, name string, reports ...*pipelines.Report) []byte {
 func TestPageSays(t *testing.T) {
 	all := pages()
 	for name, words := range map[string][]string{
-		"done":     {"feedback", "✓ done", "720", "Verified", "v1.2.3", "20260411T000000Z-5ac1d0e2", "2026-01-01 to 2026-01-09 (exclusive), America/Chicago", "2026-01-09 00:00:00", "100 ok, 3 busy, 1 failed", "Planned and done", "−1 (−0.1 %)", "Time line", "Your name", "the result was rejected", "Resumed from run"},
+		"done":     {"feedback", "✓ done", "720", "Verified", "v1.2.3", "20260411T000000Z-5ac1d0e2", "2026-01-01 00:00:00 to 2026-01-09 00:00:00 (exclusive), America/Chicago", "2026-01-09 00:00:00", "100 ok, 3 busy, 1 failed", "Planned and done", "−1 (−0.1 %)", "Time line", "Your name", "the result was rejected", "Resumed from run"},
 		"nothing":  {"Nothing new", "✓ done"},
 		"notbegun": {"78 – definition or address wrong", "What to do: mend what the message names"},
 		"several":  {"2 runs", "3 forms", "! not begun", "✕ problem with the data", "1 of 3", "the disk is full", "The next run continues after 300 results already read"},
