@@ -86,7 +86,7 @@ func sampledText(s Sampled) string {
 		text += fmt.Sprintf(" of the %s, spread over the range", plain.Thousands(s.Total))
 	}
 	if s.Range != (extract.Window{}) {
-		text += " of " + s.Range.Dates()
+		text += " dated " + s.Range.Dates()
 	}
 	return text
 }
