@@ -93,7 +93,7 @@ func (s *sample) guess(c schemas.Column) Guess {
 	}
 	switch {
 	case c.From.Kind == schemas.FromOther:
-		g.Type, g.Why = c.Type, "text that people typed next to the choices; by API v1 whatever is not in `choices` counts as typed"
+		g.Type, g.Why = c.Type, "text that people typed next to the choices; by API v1 whatever is not in `choices` counts as typed, and the choice beside it, such as Other, is never chosen"
 	case f.several > 0:
 		g.Type, g.Why = schemas.ListOf(g.Type), fmt.Sprintf("several values in %d of %d results; %s", f.several, f.filled, g.Why)
 	}
