@@ -100,7 +100,7 @@ func spssNames(columns []Column) (names []string) {
 	}
 	names = make([]string, len(columns))
 	for i, c := range columns {
-		if c.Name == schemas.Snake(c.Name) && c.Name[0] != '_' && !unique.Taken(c.Name) {
+		if strings.ReplaceAll(c.Name, "__", "_") == schemas.Snake(c.Name) && len(c.Name) <= schemas.MaxName && c.Name[0] != '_' && !unique.Taken(c.Name) {
 			names[i] = unique.Name(c.Name)
 		}
 	}
