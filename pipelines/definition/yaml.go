@@ -14,6 +14,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/schemas/plain"
 )
 
@@ -50,6 +51,10 @@ func readDocument(file string) (*document, value, error) {
 			remedy = cmp.Or(plain.Suggest(file, beside), remedy)
 		}
 		return nil, value{}, &Error{File: file, Err: err, Problems: []Problem{{Message: fmt.Sprintf("the file cannot be read: %v", err), Remedy: remedy}}}
+	}
+	switch stem, _ := load.SplitCodec(strings.ToLower(file)); filepath.Ext(stem) {
+	case ".csv", ".tsv", ".ndjson", ".jsonl", ".parquet", ".arrow", ".xlsx":
+		return nil, value{}, (&document{file: file}).WrongFile("this is a file of results, by its name", "give a definition or a schema file (YAML); `formetl init` writes both")
 	}
 	return parseDocument(file, data)
 }
