@@ -48,7 +48,8 @@ a copy of the file that has spaces in their place.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return schemaLabels(cmd.Context(), p, args, f) },
 	}
 	set := cmd.Flags()
-	f.Register(set)
+	f.RegisterForms(set)
+	f.RegisterKey(set, ", instead of the definition's reference")
 	set.StringVar(&f.program, "for", "", "the program: spss (also PSPP) or r")
 	set.StringVar(&f.csv, "csv", "", "path of the CSV file, if you moved or downloaded it (default: the definition's path)")
 	set.StringVar(&f.flat, "flat", "", "write a copy of the CSV file without line breaks in texts to this file, for the script to read")
