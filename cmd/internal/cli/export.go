@@ -345,7 +345,7 @@ func criterion(where string) (extract.Criterion, error) {
 			return c, fmt.Errorf("--where %q: %s takes no term; leave out everything from the = on", where, op)
 		}
 	case extract.OpEquals, extract.OpContains, extract.OpBegins, extract.OpEnds:
-		if !hasTerm {
+		if !hasTerm || term == "" && c.Operator != extract.OpEquals {
 			return c, fmt.Errorf("--where %q: %s needs a term; write %s=TERM", where, op, head)
 		}
 	default:
@@ -621,8 +621,11 @@ func sourceOf(flag, name string, known []schemas.Column) (schemas.Source, error)
 	ordered := slices.SortedStableFunc(slices.Values(known), func(a, b schemas.Column) int {
 		return cmp.Compare(b.From.Item().Kind, a.From.Item().Kind)
 	})
-	for _, c := range ordered {
-		names = append(names, c.Name)
+	var shown []schemas.Source
+	for _, c := range ordered { // a column of the schema comes twice: as the schema names it, and as the form does
+		if !slices.Contains(shown, c.From) {
+			shown, names = append(shown, c.From), append(names, c.Name)
+		}
 	}
 	for _, c := range known {
 		if c.Label != "" && c.Label != c.Name {
@@ -630,12 +633,12 @@ func sourceOf(flag, name string, known []schemas.Column) (schemas.Source, error)
 		}
 	}
 	partly := func(column string) bool {
-		return strings.HasPrefix(column, name+"_") || strings.HasSuffix(column, "_"+name)
+		return strings.HasPrefix(column, name+"_") || strings.HasSuffix(column, "_"+name) || strings.HasPrefix(name, column+"__")
 	}
-	if i := slices.IndexFunc(names, partly); i >= 0 { // full_name for name
+	if i := slices.IndexFunc(names, partly); i >= 0 { // full_name for name, colours for colours__red
 		return schemas.Source{}, console.Usagef("%s %s: the form has no such column; did you mean %s?", flag, name, names[i])
 	}
-	hint := cmp.Or(plain.Hint(name, names), "; its columns are "+plain.Few(names[:len(known)], 50))
+	hint := cmp.Or(plain.Hint(name, names), "; its columns are "+plain.Few(names[:len(shown)], 50))
 	return schemas.Source{}, console.Usagef("%s %s: the form has no such column%s", flag, name, hint)
 }
 
