@@ -137,7 +137,8 @@ the form's results, those of --from and --to if you give them. Only that asks th
 		Args: console.OneDefinition,
 		RunE: func(cmd *cobra.Command, args []string) error { return schemaShow(cmd.Context(), p, args, f) },
 	}
-	f.Register(cmd.Flags())
+	f.RegisterForms(cmd.Flags())
+	f.RegisterKey(cmd.Flags(), ", instead of the definition's reference")
 	return cmd
 }
 

@@ -45,7 +45,8 @@ it reads a sample of the results, those of --from and --to if you give them.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return schemaDDL(cmd.Context(), p, args[0], f) },
 	}
 	set := cmd.Flags()
-	f.Register(set)
+	f.RegisterForms(set)
+	f.RegisterKey(set, ", instead of the definition's reference")
 	set.StringVar(&f.dialect, "dialect", "", "which database the SQL is for: "+strings.Join(ddl.Names(), ", "))
 	set.StringVar(&f.table, "table", "", "name of the table, or database.schema.table (default: the name of the schema or form)")
 	return cmd
