@@ -345,8 +345,8 @@ func criterion(where string) (extract.Criterion, error) {
 			return c, fmt.Errorf("--where %q: %s takes no term; leave out everything from the = on", where, op)
 		}
 	case extract.OpEquals, extract.OpContains, extract.OpBegins, extract.OpEnds:
-		if !hasTerm || term == "" && c.Operator != extract.OpEquals {
-			return c, fmt.Errorf("--where %q: %s needs a term; write %s=TERM", where, op, head)
+		if term == "" {
+			return c, fmt.Errorf("--where %q: %s needs a term; write %s=TERM, or use empty or not_empty", where, op, head)
 		}
 	default:
 		return c, fmt.Errorf("--where %q: there is no operator %q; give equals, contains, begins, ends, empty or not_empty", where, op)
