@@ -197,11 +197,11 @@ func (t *Table) changes(ctx context.Context, q querier, to *target, k known, ful
 		return nil, err
 	}
 	var alter, comments []string
-	for _, c := range wanted {
+	for i, c := range wanted {
 		at := slices.IndexFunc(there, named(c.name))
 		switch {
 		case len(there) == 0:
-		case at < 0 && to.madeBy(before) && !full && to.had(before, c.name):
+		case at < 0 && i < len(to.columns) && to.madeBy(before) && !full && to.had(before, c.name):
 			return nil, to.misfit("run with --full, which fills it again, or restore the column", "no longer has the column %q", c.name)
 		case at < 0:
 			alter = append(alter, "ADD COLUMN "+quote(c.name)+" "+c.kind)

@@ -398,6 +398,9 @@ func TestLostElements(t *testing.T) {
 	colours[1] = []string{"red"} // edited meanwhile
 	lists(answers{1: "a", 2: "b"}, false)
 	lacks(false)
+	b.table = b.open(server.DSN(b.database, "sslmode=disable"), func(s *Settings) { s.SoftDelete, s.Audit = true, true })
+	lists(answers{1: "a"}, false) // the list's table gets their columns only now
+	lacks(false)
 }
 
 // TestLater: what a definition says only later.
