@@ -3,6 +3,7 @@ package upkeep
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
@@ -23,6 +24,8 @@ type FormColumns struct {
 	Origin  string
 	Sampled int // with OriginSample: how many results the columns were inferred from
 	Schema  *schemas.Schema
+	// Edits are changes of the schema that runs refuse, because the outputs have other names or types.
+	Edits []schemas.Change
 }
 
 // KnownColumns returns the columns of a form without asking the service: those of the definition's
@@ -39,7 +42,10 @@ func KnownColumns(ctx context.Context, def *definition.Definition, o pipelines.O
 		if s.Adds() {
 			s.Columns = schemas.Merge(s.Columns, written)
 		}
-		return &FormColumns{Origin: OriginSchema, Schema: &s}, nil
+		edits := slices.DeleteFunc(schemas.Diff(&schemas.Schema{Columns: written}, &s), func(x schemas.Change) bool {
+			return x.Kind != schemas.ColumnRenamed && x.Key != "type"
+		})
+		return &FormColumns{Origin: OriginSchema, Schema: &s, Edits: edits}, nil
 	case len(written) > 0:
 		return &FormColumns{Origin: OriginManifest, Schema: &schemas.Schema{Name: form, Columns: written}}, nil
 	}

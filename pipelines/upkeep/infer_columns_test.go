@@ -126,7 +126,7 @@ func TestKnownColumns(t *testing.T) {
 		t.Errorf("from the schema: %+v", got)
 	}
 	def.Outputs, def.Schema.Unknown = w.definition(definition.Output{Path: "lake/", Format: "parquet"}).Outputs, ""
-	if got := known(); len(got.Schema.Columns) != len(all) { // a run adds what the schema lacks
+	if got := known(); len(got.Schema.Columns) != len(all) || len(got.Edits) != 1 { // a run adds what the schema lacks, and refuses the other name
 		t.Errorf("from the schema and the manifest: %q", namesAndTypes(got))
 	}
 }

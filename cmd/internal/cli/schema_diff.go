@@ -32,10 +32,11 @@ func schemaDiffCommand(p *process) *cobra.Command {
 		Use:   "diff OLD NEW | FILE --form FORM | DEFINITION",
 		Short: "Show what changed between two schema files, or between a schema and the live form",
 		Long: `Diff compares two schema files, or a schema file with the live form, or a definition
-with its live forms. For a definition it takes its schema, or without one the columns
-of its last run. For a live form it reads the headings and a sample of the results,
-which takes a few requests. It ends with 65 if a change can break later runs, or
-programs that read the outputs; with 0 if none can.` + besideDefinition,
+with its live forms. For a definition it takes its schema, which it also compares
+with the outputs, or without one the columns of its last run. For a live form it reads
+the headings and a sample of the results, which takes a few requests. It ends with 65
+if a change can break later runs, or programs that read the outputs; with 0 if none
+can.` + besideDefinition,
 		Example: `  formetl schema diff old.columns.yaml new.columns.yaml
   formetl schema diff form1.schema.yaml --form form1 --base-url https://fs1.example.com --account acme
   formetl schema diff feedback.yaml --json`,
@@ -77,16 +78,23 @@ func schemaDiff(ctx context.Context, p *process, set *pflag.FlagSet, files []str
 		return err
 	}
 	breaking, changes := 0, 0
+	var forms []string
 	for i, c := range list {
 		list[i].Breaking = schemas.Breaking(c.Changes)
 		list[i].Changes = append([]schemas.Change{}, c.Changes...) // no changes are printed as [], not null
 		breaking += list[i].Breaking
 		changes += len(c.Changes)
+		if list[i].Breaking > 0 {
+			forms = append(forms, c.Form)
+		}
 	}
 	if err := showComparisons(p, list, f.json); err != nil {
 		return err
 	}
 	if breaking > 0 {
+		if len(forms) < len(list) {
+			f.definition.Forms = forms
+		}
 		var def definition.Definition
 		if is, _ := definition.Is(files[0]); is {
 			def.File, def.Given = files[0], f.definition.Given()
@@ -124,6 +132,7 @@ func compare(ctx context.Context, p *process, set *pflag.FlagSet, files []string
 	}
 	for _, form := range forms {
 		was, known := files[0], schema
+		var edits []schemas.Change
 		def, err := def.For(form)
 		if err != nil {
 			return nil, err
@@ -136,7 +145,7 @@ func compare(ctx context.Context, p *process, set *pflag.FlagSet, files []string
 			if err != nil {
 				return nil, err
 			}
-			if known = columns.Schema; columns.Origin == upkeep.OriginManifest {
+			if known, edits = columns.Schema, columns.Edits; columns.Origin == upkeep.OriginManifest {
 				was += " (its last run)"
 			}
 		}
@@ -144,7 +153,7 @@ func compare(ctx context.Context, p *process, set *pflag.FlagSet, files []string
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, comparison{Was: was, Is: "form " + form, Form: form, Sampled: &d.Sampled, Listed: &d.Listed, Changes: d.Changes})
+		list = append(list, comparison{Was: was, Is: "form " + form, Form: form, Sampled: &d.Sampled, Listed: &d.Listed, Changes: append(edits, d.Changes...)})
 	}
 	return list, nil
 }
