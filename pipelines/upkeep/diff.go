@@ -214,7 +214,7 @@ func (l *liveForm) misfits() (list []schemas.Change) {
 			}
 		}
 		add("type", "list<string>", s.Joined[c.Name], false) // lists in an inferred string column
-		add("values", "no value", l.missing(c, s), breaks)
+		add("values", "missing", l.missing(c, s), breaks)
 		slices.SortFunc(list[first:], func(a, b schemas.Change) int {
 			return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Is, b.Is))
 		})

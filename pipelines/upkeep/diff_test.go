@@ -95,9 +95,9 @@ unknown: fail
 - {name: tags, from: "item:4", type: "list<int64>", nullable: false}
 - {name: fresh, from: "item:8", type: string, nullable: false, on_error: fail}
 - {name: cell, from: "item:12-3", type: string}
-`, "retyped item:2 age values [int64] [not a whole number] x2 breaks\nretyped item:2 age values [int64] [no value] x1 breaks\n" +
+`, "retyped item:2 age values [int64] [not a whole number] x2 breaks\nretyped item:2 age values [int64] [missing] x1 breaks\n" +
 			"retyped item:4 tags values [list<int64>] [not a whole number] x7 breaks\n" +
-			"retyped item:8 fresh values [string] [no value] x5 breaks"},
+			"retyped item:8 fresh values [string] [missing] x5 breaks"},
 		{"rules of other kinds", "max_rejects: 3\nempty: as_null\nhmac_key: ${env:NOBODYS_KEY}\n" + metaColumns + `
 - {name: age, from: "item:2", type: "decimal(9,2)", decimal_separator: ".", on_error: set_null}
 - {name: name, from: "item:1", type: string, nullable: false, pii: hmac}

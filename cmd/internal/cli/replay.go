@@ -55,14 +55,14 @@ func replay(ctx context.Context, p *process, files []string, f runFlags) error {
 	if err != nil {
 		return r.notBegun(ctx, f, files, err)
 	}
+	if len(found) == 0 {
+		p.log.Tell(slog.LevelInfo, defs[0].Name+": the outputs have no rejected results to replay; a run that failed keeps none: fix the schema, then run it again")
+	}
 	if f.dryRun {
 		return console.Table(p.stdout, replayRows(found)...)
 	}
 	for _, form := range found {
 		r.replay(ctx, defs[0], form)
-	}
-	if len(found) == 0 {
-		p.log.Tell(slog.LevelInfo, defs[0].Name+": the outputs have no rejected results to replay; a run that failed keeps none: fix the schema, then run it again")
 	}
 	return errors.Join(r.end(ctx, f)...)
 }
