@@ -80,12 +80,11 @@ func schemaDiff(ctx context.Context, p *process, set *pflag.FlagSet, files []str
 	breaking, changes := 0, 0
 	var forms []string
 	for i, c := range list {
-		list[i].Breaking = schemas.Breaking(c.Changes)
 		list[i].Changes = append([]schemas.Change{}, c.Changes...) // no changes are printed as [], not null
-		breaking += list[i].Breaking
 		changes += len(c.Changes)
-		if list[i].Breaking > 0 {
-			forms = append(forms, c.Form)
+		if n := schemas.Breaking(c.Changes); n > 0 {
+			list[i].Breaking, forms = n, append(forms, c.Form)
+			breaking += n
 		}
 	}
 	if err := showComparisons(p, list, f.json); err != nil {
@@ -131,8 +130,7 @@ func compare(ctx context.Context, p *process, set *pflag.FlagSet, files []string
 		return nil, err
 	}
 	for _, form := range forms {
-		was, known := files[0], schema
-		var edits []schemas.Change
+		was, known, edits := files[0], schema, []schemas.Change(nil)
 		def, err := def.For(form)
 		if err != nil {
 			return nil, err
