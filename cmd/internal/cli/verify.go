@@ -29,7 +29,7 @@ func verifyCommand(p *process) *cobra.Command {
 		Short: "Check that the files of earlier runs are complete and undamaged",
 		Long: `Verify reads every part that a manifest lists, and compares its size and SHA-256 with
 the manifest. For a dataset it also checks the number of rows of each part, that no
-result is in two parts, and that no file named like a part (part-…) is unlisted; it looks
+result is in two parts, and that no file named like a part (part-*) is unlisted; it looks
 at no other file. Of a table it checks that no row is missing. It changes nothing, and
 prints the command that writes damaged parts again.
 
