@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 	"log/slog"
-	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -23,11 +22,7 @@ func (o *file) tellForeign(ctx context.Context) error {
 	if o.manifest != nil || o.out.NoManifest || o.job.Def.File == "" {
 		return nil
 	}
-	objects, err := o.dest.List(ctx, o.Scope)
-	if err != nil {
-		return err
-	}
-	if slices.ContainsFunc(objects, func(there load.Object) bool { return there.Name == o.Scope }) {
+	if _, err := o.dest.Stat(ctx, o.Scope); err == nil { // any other error shows when the file is replaced
 		o.job.Log.LogAttrs(ctx, slog.LevelWarn, "this run replaces a file that formetl may not have written, because there is no manifest of formetl beside it", slog.String("path", o.Path))
 	}
 	return nil

@@ -131,6 +131,8 @@ func (e *examination) leftoversAt(at *OutputState) Check {
 			"%s damaged or missing: %s", plain.Plural(len(at.Inventory.Damaged), "part"), at.Inventory.Damaged[0])
 	case len(at.Leftovers) > 0:
 		return found(Warning, "remove them with "+clean, "earlier runs left %s that no run needs", plain.Plural(len(at.Leftovers), "file"))
+	case at.Foreign:
+		return found(Warning, "if you need this file, move it away, or give the output another path", "the next run replaces a file that formetl may not have written, because there is no manifest of formetl beside it")
 	case at.Manifest != nil:
 		return found(OK, "", "run %s wrote %s there, and no run is under way", at.Manifest.RunID, plain.Plural(at.Manifest.Rows, "row"))
 	}

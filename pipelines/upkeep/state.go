@@ -41,6 +41,8 @@ type OutputState struct {
 	// next run finds nothing there.
 	PerRun   bool
 	Manifest *load.Manifest // manifest of the last commit; nil if there was no commit
+	// Foreign tells that a single file is there without a manifest, so formetl may not have written it.
+	Foreign bool
 	load.Found
 	// Inventory is how a listing of the dataset differs from its manifest: parts that are damaged
 	// or missing, and parts that are not listed. It is empty while a run is under way or a commit
@@ -118,6 +120,10 @@ func look(ctx context.Context, o pipelines.Options, out definition.Output, place
 	at.Found, err = load.Look(ctx, dest, place.Scope)
 	if err == nil {
 		at.Manifest, _, err = output.ManifestAt(ctx, dest, place.Manifest, out)
+	}
+	if err == nil && !out.Dataset() && !out.NoManifest && at.Manifest == nil {
+		_, missing := dest.Stat(ctx, place.Scope)
+		at.Foreign = missing == nil
 	}
 	if err == nil && out.Dataset() && at.Holder == nil && at.Pending == "" {
 		at.Inventory, err = load.TakeInventory(ctx, dest, at.Manifest)
