@@ -201,7 +201,7 @@ variable of the environment, ${file:PATH} a file that holds only the key.`
   dataset  a folder of many files, to which each run adds: for DuckDB or Spark,
            and for many results
   table    a table of a PostgreSQL database`
-	pathHelp = `The path's extension names the format: .csv opens everywhere, .xlsx is for Excel,
+	pathHelp = `A file's extension names its format: .csv opens everywhere, .xlsx is for Excel,
 .parquet for DuckDB, pandas and R. The path of a dataset, which is Parquet, ends
 with a slash. {form} stands for the form's name.`
 	dsnHelp = `The connection string is like postgres://formetl:…@db.example.com/warehouse. Like
@@ -424,8 +424,8 @@ func (s *initSession) check() error {
 	o.WithoutSecrets = s.answers.key == "" // the API key is still to be asked for
 	o.Command = nil                        // a command that prints the API key may take long
 	_, err := s.parse(o)
-	if a := s.answers; err == nil && a.partition != "" && len(a.paths) > 0 && !a.writesTable() && !slices.ContainsFunc(a.paths, isDataset) {
-		err = console.Usagef("--partition: no output is a dataset; end its --path with a slash, or leave out --partition")
+	if a := s.answers; err == nil && (a.partition != "" || a.kind == datasetKind) && len(a.paths) > 0 && !a.writesTable() && !slices.ContainsFunc(a.paths, isDataset) {
+		err = console.Usagef("--partition: this names single files, and a dataset is a folder; end a path with a slash, such as lake/{form}/")
 	}
 	return err
 }

@@ -149,7 +149,7 @@ func TestInitAsksAgain(t *testing.T) {
 	delete(w.env, "FORMETL_ACCOUNT")
 	typed := []string{
 		"", url + "/acm/form1/index", testKey, "${{file:key}}", "${env:NOT_SET}", "", "Mars", "America/Chicago", // and the account is not known
-		"", "acme", "", "ordrs", "2, 7", "2,form1", "datset", "", "out/all/", "lake/{form}/", "ful", "",
+		"", "acme", "", "ordrs", "2, 7", "2,form1", "datset", "", "out/{form}.csv", "out/all/", "lake/{form}/", "ful", "",
 	}
 	if err := w.begin(t.Context(), typed); err != nil {
 		t.Fatalf("%v\n%s", err, &w.told)
@@ -157,7 +157,7 @@ func TestInitAsksAgain(t *testing.T) {
 	told := w.told.String()
 	for _, says := range []string{
 		"please type an answer", "never the key itself; did you mean ${file:key}?", "NOT_SET is not set", "not a time zone", "This is the address of form form1: the service is http", "HTTP status 404 (invalid user)", "[acm]: ", "did you mean orders?", "[orders]: ", "[form1]: ", "[dataset]: ", "API v2. The account has 2 forms", "the account has no form 7",
-		`"datset": give one of file, dataset, table`, "put {form} into the path", `"ful": give one of incremental, full`, "formetl", " run acme.yaml",
+		`"datset": give one of file, dataset, table`, "a dataset is a folder; end a path with a slash", "put {form} into the path", `"ful": give one of incremental, full`, "formetl", " run acme.yaml",
 	} {
 		if !strings.Contains(told, says) {
 			t.Errorf("%q is not said in\n%s", says, told)
@@ -266,7 +266,7 @@ func TestInitRefusesFlags(t *testing.T) {
 		{"--path a.csv --path a.csv", "--path a.csv", "another --path would overwrite each other"},
 		{"--path a.csv --form x --form y", "--path a.csv", "put {form} into the path"},
 		{"--path a/ --partition weekly", "--partition", ""},
-		{"--path a.csv --partition day", "--partition", "no output is a dataset; end its --path with a slash"},
+		{"--path a.csv --partition day", "--partition", "a dataset is a folder; end a path with a slash"},
 		{"--path a/ --mode incrementl", "--mode", "did you mean incremental?"},
 		{"--path a/ --path a.csv --mode incremental", "--path a.csv", "--mode incremental needs a dataset"},
 		{"--names labels", "--names", "did you mean label?"},
