@@ -66,6 +66,8 @@ func badTop() []badDefinition {
 		{"load is a group", "  - path", "  path", 8, "load", "a list is expected, not a group", "[a, b]"},
 		{"two documents", "forms:", "---\nforms:", 8, "", "more than one YAML document", "its own file"},
 		{"tab", "  base_url", "\tbase_url", 4, "", "not valid YAML: a tab,", "indentation"},
+		{"no space after a colon", "version: 1", "version:1", 2, "", "on this line or the one before", "a space after"},
+		{"no space in a group", "account: acme", "account:acme", 5, "", "on this line or the one before", "a space after"},
 		{"quote not closed", "account: acme", `account: "acme`, 5, "", "not valid YAML", "quotes"},
 		{"bracket not closed", "[form1]", "[form1", 7, "", "not valid YAML", "brackets"},
 	}

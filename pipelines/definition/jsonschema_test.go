@@ -101,7 +101,7 @@ func TestJSONSchemaAcceptsWhatIsRight(t *testing.T) {
 func TestJSONSchemaRefusesWhatIsWrong(t *testing.T) {
 	s := compiledSchema(t)
 	beyond := []string{
-		"key twice", "merge key", "tag", "two documents", "tab", "quote not closed", "bracket not closed", "bad glob", "bad glob excluded", // YAML, globs
+		"key twice", "merge key", "tag", "two documents", "tab", "no space after a colon", "no space in a group", "quote not closed", "bracket not closed", "bad glob", "bad glob excluded", // YAML, globs
 		"unset variable in a path", "form leaves its path", "form with a slash", "form with a backslash", "form with a backslash inside", "glob that climbs", "state elsewhere", "form twice, once with a schema", "schema of a form at home", "state of no bucket", "settings of a state folder", "state at home", "the interface's path",
 		"plain HTTP", "plain HTTP to almost loopback", "unknown zone", "zone in another case", "zone as an offset", "the machine's zone",
 		"30 February", "names of a table", "to before from", "empty range", "settle too long", "no timeout", "no patience", "criteria twice", "hexadecimal budget",

@@ -70,7 +70,7 @@ func (v value) Entries() ([]value, bool) {
 		return nil, true
 	}
 	if !v.is(yaml.MappingNode) { // hidden in the problem, because the value may be a secret
-		v.Hidden().Fail("write keys with values, such as name: feedback, indented below the key that they belong to; if the whole file is meant, give a definition or a schema file", "a group of keys is expected, not %s", v.Kind())
+		v.Hidden().Fail("write keys with values, such as name: feedback, with a space after each colon, indented below the key that they belong to; if this is the whole file, give a definition or a schema file", "a group of keys is expected, not %s", v.Kind())
 		return nil, false
 	}
 	var entries []value
