@@ -57,6 +57,8 @@ func mistakes() []mistake {
 		{args: "export --form form1 -output x.csv"},
 		{args: "export --form form1 -out x.csv"},
 		{args: "export feedback.yaml"},
+		{args: "run p.yaml --report --log-level error"},
+		{args: "export --form form1 -o --last month"},
 		{args: "preview --form form1 --latest 5"},
 		{args: "export --forms form1"},
 		{args: "run"},

@@ -38,11 +38,18 @@ func Subcommand(cmd *cobra.Command, args []string) error {
 }
 
 // Arguments returns the check of a command that takes least to most arguments. what
-// names the arguments in the error: "one definition, such as feedback.yaml".
+// names the arguments in the error: "one definition, such as feedback.yaml". A flag that took
+// another flag for its value is refused too.
 func Arguments(least, most int, what string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if least <= len(args) && len(args) <= most {
-			return nil
+	return func(cmd *cobra.Command, args []string) (err error) {
+		cmd.Flags().Visit(func(f *pflag.Flag) {
+			name, _, _ := strings.Cut(strings.Trim(f.Value.String(), "[]"), "=") // the brackets of a flag that is repeatable
+			if strings.HasPrefix(name, "--") && cmd.Flag(name[2:]) != nil {
+				err = Usagef("--%s has no value: the flag %s stands in its place", f.Name, name)
+			}
+		})
+		if err != nil || least <= len(args) && len(args) <= most {
+			return err
 		}
 		text := fmt.Sprintf("%s takes %s; you gave %d", cmd.CommandPath(), what, len(args))
 		if len(args) > most {
