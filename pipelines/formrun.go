@@ -450,7 +450,7 @@ func (f *formRun) progress(rows, expected int64, done bool) {
 	windows, read := f.reader.Windows()
 	p := Progress{
 		Form: f.reader.Name, Rows: rows, Expected: expected, Done: done, Requests: r.All(), Files: r.Files,
-		Windows: windows, WindowsDone: read, Forms: f.o.forms,
+		Windows: windows, WindowsDone: read, Forms: f.o.forms, PerMinute: int64(f.reader.Def.Source.Requests.PerMinute),
 	}
 	if f.uploads != nil {
 		p.FilesPlanned = max(r.Files, f.uploads.Report().Planned)

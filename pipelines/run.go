@@ -22,7 +22,7 @@ type Progress struct {
 	Form                string
 	Rows                int64 // results read so far
 	Expected            int64 // results counted, or extract.Unknown
-	Requests            int64
+	Requests, PerMinute int64 // requests sent so far, and the most that may be sent in a minute, 0 for no budget
 	Files, FilesPlanned int64 // uploaded files asked for so far, and those to ask for, at least
 	// Windows is how many windows of time the plan has, 0 before it is made. WindowsDone
 	// is how many of these are read.

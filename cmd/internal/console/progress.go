@@ -133,7 +133,7 @@ func (p *Progress) sum() (sum pipelines.Progress, remaining int64, known bool) {
 	known = len(p.forms) >= p.all && len(p.forms) > 0
 	for form, f := range p.forms {
 		sum.Windows, sum.WindowsDone, sum.Rows, sum.Requests = sum.Windows+f.Windows, sum.WindowsDone+f.WindowsDone, sum.Rows+f.Rows, sum.Requests+f.Requests
-		sum.Files, sum.FilesPlanned = sum.Files+f.Files, sum.FilesPlanned+f.FilesPlanned
+		sum.Files, sum.FilesPlanned, sum.PerMinute = sum.Files+f.Files, sum.FilesPlanned+f.FilesPlanned, max(sum.PerMinute, f.PerMinute)
 		sum.Expected, sum.Failed = sum.Expected+f.Rows, sum.Failed || p.ended[form] && !f.Done
 		if !f.Done {
 			sum.Expected += max(0, f.Expected-f.Rows)
@@ -178,6 +178,7 @@ func (p *Progress) line(began, now time.Time) string {
 	switch {
 	case now.Before(p.until):
 		parts = append(parts, fmt.Sprintf("waiting %s for the request budget", p.until.Sub(now).Round(time.Second)))
+	case sum.PerMinute > 0 && (!p.until.IsZero() || sum.Requests*sum.Expected > sum.PerMinute*sum.Rows): // how long the run waits for its budget is not known
 	case remaining > 0 && sum.Rows > 0:
 		left := float64(now.Sub(began)) * float64(remaining) / float64(sum.Rows)
 		parts = append(parts, time.Duration(left).Round(time.Second).String()+" left")

@@ -108,6 +108,12 @@ func TestProgressSays(t *testing.T) {
 			t.Errorf("before the end: %q", line)
 		}
 		p.Update(pipelines.Progress{Form: "f", Forms: 2, Rows: 1, Expected: 5})
+		for most, left := range map[int64]bool{0: true, 1: false} {
+			p.Update(pipelines.Progress{Form: "f", Forms: 2, Rows: 1, Expected: 5, Requests: 1, PerMinute: most})
+			if line := p.line(time.Now(), time.Now()); strings.Contains(line, " left") != (left && after < 0) {
+				t.Errorf("with %d requests a minute: %q", most, line)
+			}
+		}
 		p.Update(pipelines.Progress{Form: "g", Forms: 2, Rows: 3, Expected: 3, Files: 7, FilesPlanned: 9, Done: true})
 		p.Update(pipelines.Progress{Form: "f", Failed: true})
 		stop()
