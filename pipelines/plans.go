@@ -238,6 +238,9 @@ func (p *FormPlan) sum(f *following, plan *extract.Plan, counts int64) {
 	// Goroutines that share the window may end their parts with pages that are not full.
 	if plan.Range.Target == math.MaxInt && plan.Total > extract.DefaultTarget {
 		p.Requests.Results = sum(p.Requests.Results, known(int64(1+f.form.Def.Source.Requests.Concurrency/2)))
+		if len(p.Windows) == 1 {
+			p.Windows[0].Requests = p.Requests.Results
+		}
 	}
 	if f.form.Client != nil {
 		feed, more := f.asked(plan)

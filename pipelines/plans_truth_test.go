@@ -121,6 +121,9 @@ func TestPlanTellsTheTruth(t *testing.T) {
 				if p.Total == nil {
 					t.Fatalf("nothing is planned: %+v", p)
 				}
+				if one := plan.Forms[0].Windows; len(one) == 1 && c.form == "large" && !def.Extract.Incremental && plan.Forms[0].Undated == nil && *one[0].Requests != *p.Results {
+					t.Errorf("the only window takes %d requests, all results %d", *one[0].Requests, *p.Results)
+				}
 				run := sent[0] + sent[1]
 				if off := *p.Total - run; max(off, -off) > max(4, run/50) {
 					feed := 0
