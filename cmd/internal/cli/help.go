@@ -53,14 +53,15 @@ func helpCommand(p *process) *cobra.Command {
 			if is, rest, err := root.Find(args); err == nil && is != root && len(rest) == 0 {
 				return is.Help()
 			}
-			var names []string
+			asked, names := strings.Join(args, " "), []string(nil)
 			for _, t := range all {
-				names = append(names, t.name)
+				if names = append(names, t.name); strings.Contains(strings.ToLower(t.about), strings.ToLower(asked)) {
+					return console.Usagef("no topic or command %q; did you mean %s?", asked, t.name)
+				}
 			}
 			for _, c := range root.Commands() {
 				names = append(names, c.Name())
 			}
-			asked := strings.Join(args, " ")
 			return console.Usagef("no topic or command %q%s", asked, plain.Hint(asked, names))
 		},
 	}
@@ -145,7 +146,7 @@ func topics() []topic {
 		{"personal-data", "columns that identify people", schemas.Docs, "personal-data.md"},
 		{"warehouse", "SQL for the tables of a warehouse", schemas.Docs, "warehouse.md"},
 		{"formats", "formats, and how to read them", load.Docs, "README.md"},
-		{"spreadsheets", "CSV and xlsx for spreadsheets", load.Docs, "spreadsheets.md"},
+		{"spreadsheets", "CSV and xlsx for Excel, LibreOffice", load.Docs, "spreadsheets.md"},
 		{"s3", "S3 and stores like it", load.Docs, "s3.md"},
 		{"databases", "tables of PostgreSQL", load.Docs, "databases.md"},
 		{"reading", "how results are read: windows, pages, requests", extract.Docs, "README.md"},
