@@ -19,11 +19,10 @@ func (o *file) open(ctx context.Context) error { return o.openAndLook(ctx, o.tel
 // tellForeign warns of a file that this run replaces although it has no manifest, which shows
 // that no run of formetl wrote it. An export asks about such a file beforehand.
 func (o *file) tellForeign(ctx context.Context) error {
-	if o.manifest != nil || o.out.NoManifest || o.job.Def.File == "" {
-		return nil
-	}
-	if _, err := o.dest.Stat(ctx, o.Scope); err == nil { // any other error shows when the file is replaced
-		o.job.Log.LogAttrs(ctx, slog.LevelWarn, "this run replaces a file that formetl may not have written, because there is no manifest of formetl beside it", slog.String("path", o.Path))
+	if o.manifest == nil && !o.out.NoManifest && o.job.Def.File != "" {
+		if _, err := o.dest.Stat(ctx, o.Scope); err == nil { // any other error shows when the file is replaced
+			o.job.Log.LogAttrs(ctx, slog.LevelWarn, "this run replaces a file that formetl may not have written, because there is no manifest of formetl beside it", slog.String("path", o.Path))
+		}
 	}
 	return nil
 }

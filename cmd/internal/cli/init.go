@@ -196,14 +196,11 @@ and the account acme.`
 	keyHelp = `The API key itself is never asked for, only where it is: ${env:NAME} is a
 variable of the environment, ${file:PATH} a file that holds only the key.`
 	kindHelp = `What do you want to write?
-  file     one file for each form, written anew by each run: for a spreadsheet,
-           or to send it to somebody
-  dataset  a folder of many files, to which each run adds: for DuckDB or Spark,
-           and for many results
+  file     one file for each form, which each run replaces: for a spreadsheet
+  dataset  a folder of many files, to which each run adds: for DuckDB or Spark
   table    a table of a PostgreSQL database`
-	pathHelp = `A file's extension names its format: .csv opens everywhere, .xlsx is for Excel,
-.parquet for DuckDB, pandas and R. The path of a dataset, which is Parquet, ends
-with a slash. {form} stands for the form's name.`
+	pathHelp = `A file's extension names its format: .csv, .xlsx (Excel), .parquet (pandas, R).
+The path of a dataset, which is Parquet, ends with a slash. {form} stands for the form's name.`
 	dsnHelp = `The connection string is like postgres://formetl:…@db.example.com/warehouse. Like
 the key it is never asked for, only where it is.`
 	modeHelp = `What does each run read?
