@@ -140,8 +140,8 @@ func syntaxProblem(err error) Problem {
 	}
 	switch {
 	case strings.HasPrefix(what, "mapping values are not"), strings.HasPrefix(what, "could not find expected ':'"):
-		what = "a key and its value cannot be told apart, on this line or the one before"
-		p.Remedy = "write a space after the colon of each key, as in version: 1, and quotes around a value that contains a colon and a space; also check indentation (by spaces, not tabs)"
+		what = "a setting and its value cannot be told apart, on this line or the one before"
+		p.Remedy = "write a space after the colon of each setting, as in version: 1, and quotes around a value that contains a colon and a space; also check indentation (by spaces, not tabs)"
 	case strings.HasPrefix(what, "found character that cannot start"):
 		what = "a tab, @, ` or % begins a line or value here"
 	case strings.HasPrefix(what, "unknown anchor"):
