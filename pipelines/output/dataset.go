@@ -57,7 +57,7 @@ func (o *dataset) belongs() error {
 	if err := o.redefined(); err != nil {
 		return err
 	}
-	return Unlisted(o.job.Def, o.Path, o.inventory)
+	return Unlisted(o.job.Def, o.Path, o.manifest, o.inventory)
 }
 
 // redefined returns an error if the definition now describes the dataset differently.

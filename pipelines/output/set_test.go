@@ -254,7 +254,7 @@ func TestCommit(t *testing.T) {
 	if err := os.Remove(filepath.Join(r.dir, "set", load.ManifestName)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.commit(t, rows); !strings.Contains(extracttest.MustAs[*definition.Fault](t, err).Cure, "--full") {
+	if _, err := r.commit(t, rows); !strings.HasPrefix(extracttest.MustAs[*definition.Fault](t, err).Cure, "restore the manifest") {
 		t.Errorf("the error is %v", err)
 	}
 	r.full = true

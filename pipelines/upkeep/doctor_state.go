@@ -12,6 +12,7 @@ import (
 
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/output"
 	"github.com/formetl/formetl/schemas/plain"
 )
@@ -99,13 +100,14 @@ func (e *examination) leftovers(state *StateReport) {
 // leftoversAt returns a check that tells what earlier runs left at one output. If there are several
 // things, it tells of the one that hinders a run most.
 func (e *examination) leftoversAt(at *OutputState) Check {
-	clean, replace, unlist := "`"+e.def.Command("clean")+"`", "`"+e.def.Command("run", "--full")+"`", "`"+e.def.Command("clean", "--unlisted")+"`"
+	clean, replace := "`"+e.def.Command("clean")+"`", "`"+e.def.Command("run", "--full")+"`"
 	found := func(state CheckState, cure, format string, args ...any) Check {
 		return Check{Name: "runs", Of: at.Path, State: state, Cure: cure, Detail: fmt.Sprintf(format, args...)}
 	}
 	_, damaged := errors.AsType[*load.ManifestError](at.Err)
 	_, unreadable := errors.AsType[*load.RecordError](at.Err)
-	switch unlisted := output.Unlisted(e.def, at.Path, at.Inventory); {
+	unlisted, there := errors.AsType[*definition.Fault](output.Unlisted(e.def, at.Path, at.Manifest, at.Inventory))
+	switch {
 	case damaged:
 		return failed("runs", at.Path, at.Err, "restore the manifest, or replace the output with "+replace)
 	case unreadable:
@@ -118,11 +120,8 @@ func (e *examination) leftoversAt(at *OutputState) Check {
 			"run %s of pipeline %s (process %d on %s) is writing there", held.RunID, held.Pipeline, held.PID, held.Host)
 		c.Err = held
 		return c
-	case unlisted != nil:
-		c := found(Failed, "remove them with "+unlist+", or replace the whole dataset with "+replace,
-			"no manifest lists these parts, and a run does not write beside such files: %s", at.Inventory.Unlisted[0].Name)
-		c.Err = unlisted
-		return c
+	case there:
+		return failed("runs", at.Path, unlisted, unlisted.Cure)
 	case at.Pending != "":
 		return found(Warning, "the next run finishes it, or "+clean+" does",
 			"run %s was stopped while it put its results in place, and programs may miss some of them until that is finished", at.Pending)

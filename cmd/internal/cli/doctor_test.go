@@ -218,7 +218,7 @@ func runFaults() []fault {
 		{"part that no manifest lists", func(p *patient) {
 			p.run()
 			p.must(os.Remove(filepath.Join(p.dir, lake, load.ManifestName)))
-		}, "runs", "form1/", upkeep.Failed, console.ExitCantCreate, "--unlisted"},
+		}, "runs", "form1/", upkeep.Failed, console.ExitCantCreate, "restore the manifest"},
 		{"manifest damaged", func(p *patient) {
 			p.run()
 			p.must(os.WriteFile(filepath.Join(p.dir, lake, load.ManifestName), []byte("{"), 0o600))
