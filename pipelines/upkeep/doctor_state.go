@@ -129,7 +129,7 @@ func (e *examination) leftoversAt(at *OutputState) Check {
 		return found(Warning, "`"+e.def.Command("verify")+"` says which command writes damaged and missing parts again",
 			"%s damaged or missing: %s", plain.Plural(len(at.Inventory.Damaged), "part"), at.Inventory.Damaged[0])
 	case len(at.Leftovers) > 0:
-		return found(Warning, "remove them with "+clean, "earlier runs left %s that no run needs", plain.Plural(len(at.Leftovers), "file"))
+		return found(Warning, "after the next run, remove those still there with "+clean+"; before it, that also removes what the run would resume from", "earlier runs left %s that no run needs", plain.Plural(len(at.Leftovers), "file"))
 	case at.Foreign:
 		return found(Warning, "if you need this file, move it away, or give the output another path", "the next run replaces a file that formetl may not have written, because there is no manifest of formetl beside it")
 	case at.Manifest != nil:

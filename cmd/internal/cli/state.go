@@ -341,7 +341,7 @@ func underWayRows(r *upkeep.StateReport, out *upkeep.OutputState) [][]string {
 		rows = append(rows, []string{"damaged", plain.Plural(n, "part") + " missing or with a different size; the next run writes them again"})
 	}
 	if n := len(out.Leftovers); n > 0 {
-		rows = append(rows, []string{"leftovers", fmt.Sprintf("%d of interrupted runs, which no run needs; remove with `%s`", n, r.Definition.Command("clean"))})
+		rows = append(rows, []string{"leftovers", fmt.Sprintf("%d of interrupted runs, which no run needs; after the next run, remove those still there with `%s`, which also removes checkpoints", n, r.Definition.Command("clean"))})
 	}
 	return rows
 }

@@ -88,7 +88,7 @@ form form1
     last run   run1, 2026-03-10T16:30:00Z (90 minutes ago)
     range      the first result to 2026-03-10 11:30:00 (exclusive)
     rows       12,345 in 31 parts, 2026-01-01 00:00:00 to 2026-03-10 00:00:00 (exclusive)
-    leftovers  1 of interrupted runs, which no run needs; remove with ` + "`formetl clean nightly.yaml`" + `
+    leftovers  1 of interrupted runs, which no run needs; after the next run, remove those still there with ` + "`formetl clean nightly.yaml`" + `, which also removes checkpoints
   s3://b/form1/
     watermark  none
     last run   none
