@@ -104,7 +104,7 @@ func verifyText(r *upkeep.Verification) string {
 		}
 	}
 	if r.Requests > 0 {
-		fmt.Fprintf(&b, "compared with the service's counts: %s\n", plain.Plural(r.Requests, "request"))
+		fmt.Fprintf(&b, "sent %s to compare with the service's counts\n", plain.Plural(r.Requests, "request"))
 	}
 	return b.String()
 }
