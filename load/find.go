@@ -190,11 +190,15 @@ func (f *Found) compare(ctx context.Context, s Store, parts []Leftover, recorded
 		names[name] = true
 	}
 	bare := m == nil && !unlisted && slices.ContainsFunc(parts, func(l Leftover) bool { return l.Kind == UnlistedPart })
+	why := "no manifest lists it; look whether you need it, before --unlisted removes it"
+	if bare {
+		why = "the manifest is lost; a run with --full replaces it"
+	}
 	for _, l := range parts {
 		switch {
 		case names[l.Name]:
 		case l.Kind == UnlistedPart && !unlisted:
-			f.Kept = append(f.Kept, Kept{Leftover: l, Why: "no manifest lists it; look whether you need it, before --unlisted removes it"})
+			f.Kept = append(f.Kept, Kept{Leftover: l, Why: why})
 		case !bare:
 			f.Leftovers = append(f.Leftovers, l)
 		}
