@@ -418,6 +418,9 @@ func (f *formRun) endReport(err error) {
 	}
 	if err != nil {
 		r.Error, r.Err = err.Error(), err
+		if r.Verified != nil && r.Verified.Unproven == "" { // an output lacks what was proven; manifests of others have the proof
+			r.Verified = nil
+		}
 	}
 }
 
