@@ -28,4 +28,4 @@ func Unlisted(def *definition.Definition, path string, m *load.Manifest, i load.
 }
 
 // mostNames is how many parts an error names at most.
-const mostNames = 10
+const mostNames = 3
