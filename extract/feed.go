@@ -127,7 +127,7 @@ func readFeedOnce(ctx context.Context, s Service, form string, of ResultsQuery, 
 		case len(rows) <= 2:
 			of.Limit, of.Page = len(rows), 2 // an empty second page ends the list
 		default:
-			return nil, false, pages, &FeedError{Problem: fmt.Sprintf("the service lists only %d changed results on a page, too few to go on to the next page without missing some", size), Sorts: true, Newest: rows[0].At}
+			return nil, false, pages, &FeedError{Problem: fmt.Sprintf("the service puts only %d results on a page of that list, too few to notice if one moves to another page meanwhile", size), Sorts: true, Newest: rows[0].At}
 		}
 		got, ownProof, err := feedPage(ctx, s, form, of)
 		if err != nil || pages == 1 && len(got) == 0 {
@@ -153,7 +153,7 @@ func readFeedOnce(ctx context.Context, s Service, form string, of ResultsQuery, 
 		case len(got) == of.Limit && 2*len(got) > most && got[0].At.Equal(got[len(got)-1].At):
 			return nil, false, pages, &FeedError{Problem: "more results changed within one second than the service lists on a page", Sorts: true, Newest: newest}
 		case pages == mostFeedPages:
-			return nil, false, pages, &FeedError{Problem: fmt.Sprintf("more than %d results changed, too many to list", len(rows)), Sorts: true, Newest: newest}
+			return nil, false, pages, &FeedError{Problem: fmt.Sprintf("more than %d results changed since, too many to list", len(rows)), Sorts: true, Newest: newest}
 		}
 	}
 }
@@ -303,7 +303,7 @@ func falls[T cmp.Ordered](list []T) bool {
 func OldestChange(ctx context.Context, s Service, form string) (Change, error) {
 	rows, _, err := feedPage(ctx, s, form, ResultsQuery{Sort: UpdateMeta, Limit: 1})
 	if transport.TooHeavy(err) && servesOne(ctx, s, form) == nil {
-		return Change{}, &FeedError{Problem: "the service cannot return the result that changed first"}
+		return Change{}, &FeedError{Problem: "the service fails when it is asked for the result that was not changed for the longest time, which would show how it sorts"}
 	}
 	if err != nil || len(rows) == 0 {
 		return Change{}, err

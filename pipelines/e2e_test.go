@@ -479,7 +479,7 @@ func TestSchemaFileTypesAndRejects(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "max_rejects allows 0") || strings.Contains(err.Error(), "twelve") {
 		t.Errorf("error %v", err)
 	}
-	if err == nil || !strings.Contains(err.Error(), "; for example result 2, column price: ") {
+	if err == nil || !strings.Contains(err.Error(), "; for example result 2 (column price)") {
 		t.Errorf("the error does not name the rejected result: %v", err)
 	}
 	if f := report.Forms[0]; f.Rejected != 1 || len(f.Rejects) != 1 || f.Rejects[0].Column != "price" || len(f.Nulled) != 1 { // which tell what to mend

@@ -33,10 +33,14 @@ func runForm(ctx context.Context, def *definition.Definition, o Options, client 
 		why := f.countless(err)
 		switch {
 		case isLate && f.beyond.IsZero():
-			f = f.again(ctx, "results are dated in the future; the run begins again, and reads up to the newest result", err)
+			f = f.again(ctx, "the run begins again, and reads up to the newest result", err)
 			f.beyond = late.Beyond
 		case noFeed != nil && f.noFeed == nil:
-			f = f.again(ctx, "the service does not list all changes; the run begins again without its list", err)
+			instead := "leaves changes to older results to a later run that can use it"
+			if noFeed.Sorts {
+				instead = "reads all parts again"
+			}
+			f = f.again(ctx, "the service's list of changes cannot be used; the run begins again without it, and "+instead, err)
 			f.noFeed = noFeed
 		case f.reader.Countless == "" && why != "":
 			f.reader.Countless = why
@@ -138,7 +142,7 @@ func (f *formRun) run(ctx context.Context) (err error) {
 		if err == nil {
 			err = closing
 		} else if closing != nil {
-			f.reader.Log.LogAttrs(ctx, slog.LevelWarn, "some leftovers of this run could not be removed; the next run or `formetl clean` removes them", slog.String("error", closing.Error()))
+			f.reader.Log.LogAttrs(ctx, slog.LevelWarn, "some leftovers of this run could not be removed; once what the error says is mended, the next run or `formetl clean` removes them", slog.String("error", closing.Error()))
 		}
 	}()
 	defer func() { f.closeCheckpoint(ctx, err) }()

@@ -164,7 +164,7 @@ func (p *FormPlan) make(ctx context.Context, def *definition.Definition, o Optio
 	o.Full, flags.Full = outputs.Full(), outputs.Full()
 	for _, d := range outputs.Datasets() {
 		if len(d.Damaged) > 0 && !o.Full {
-			p.Warnings = append(p.Warnings, plain.Plural(len(d.Damaged), "part")+" of "+d.Path+" missing or damaged, which the run reads again; the figures count only what lies in its range")
+			p.Warnings = append(p.Warnings, "missing or damaged: "+plain.Plural(len(d.Damaged), "part")+" of "+d.Path+"; the run reads what they held again, and the figures above count that only within the range")
 		}
 	}
 	i = i.Decide(def, flags, outputs.Manifests(), time.Time{})

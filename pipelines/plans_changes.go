@@ -49,7 +49,7 @@ func (p *FormPlan) follows(form reading.Form, i reading.Interval, outputs *outpu
 	case why != "":
 		p.Changes.Reason = why
 	case !countable(outputs):
-		p.Changes.Reason = "no output of the definition is a dataset"
+		p.Changes.Reason = "no output is a dataset (a folder of parts, or a table), of which single parts can be replaced"
 	case reconcile.MostFeedRequests(base, now, true) == 0:
 		p.Changes.Reason = base.Reason
 	case base.KnownTo.IsZero():

@@ -48,7 +48,7 @@ func (f *formRun) summarise(snapshot *reconcile.Snapshot) {
 	for _, c := range snapshot.Schema.Columns {
 		item := snapshot.Schema.Find(c.From.Item())
 		if c.From.Kind == schemas.FromOther && f.reader.Client.Generation() == "v1" && (item < 0 || len(snapshot.Schema.Columns[item].Choices) == 0) {
-			f.drift(fmt.Sprintf("column %s stays empty, because API v1 does not tell typed texts from choices; ask by API v2, or give the column from %q its choices in the schema file, such as choices: [red, blue]", c.Name, c.From.Item()))
+			f.drift(fmt.Sprintf("column %s stays empty, because API v1 does not mark which answers were typed in; use API v2 (api: v2 or --api v2), or list the choices of the question %q in the schema file, such as choices: [red, blue]", c.Name, c.From.Item()))
 		}
 	}
 	columns := reconcile.Columns(snapshot.Schema, snapshot.Labels, snapshot.Windows)
@@ -72,7 +72,7 @@ func unreadNotes(s transform.Stats) (notes []string) {
 			}
 		}
 		if n > 0 { // with 0 the results with such values were rejected
-			notes = append(notes, fmt.Sprintf("column %s: %s, such as %q, became null, because they are not of the form YYYY-MM-DD HH:MM:SS; to keep them, give the column a `format:` in a schema file, which `formetl schema infer` writes", column, plain.Plural(n, "value"), s.FirstNulled[column]))
+			notes = append(notes, fmt.Sprintf("column %s: %s, such as %q, became null, because they are not of the form YYYY-MM-DD HH:MM:SS; to get them, write a schema file with `formetl schema infer`, give the column a `format:` there, and read all results again", column, plain.Plural(n, "value"), s.FirstNulled[column]))
 		}
 	}
 	return notes

@@ -36,7 +36,7 @@ func (d *Destination) Commit(ctx context.Context, p load.Prepared) error {
 	ctx, cancel := load.Lingering(ctx, cleanupTimeout)
 	defer cancel()
 	if err := d.unmark(ctx, s); err != nil { // the object is committed, though its marker stays
-		d.options.Logger.LogAttrs(ctx, slog.LevelWarn, "a note of formetl about an upload that has ended could not be removed; `formetl clean` removes it",
+		d.options.Logger.LogAttrs(ctx, slog.LevelWarn, "the file was written, but a marker of its upload could not be removed; it does no harm; once what the error says is mended, `formetl clean` removes it",
 			slog.String("path", d.path(p.Name)), slog.String("error", err.Error()))
 	}
 	return nil

@@ -51,7 +51,7 @@ func (s *Set) collectColumns(ctx context.Context) error {
 	}
 	if disagree != nil {
 		s.job.Full = true
-		s.job.Log.LogAttrs(ctx, slog.LevelWarn, "the outputs have different columns, because a run with --full did not finish; this run replaces everything",
+		s.job.Log.LogAttrs(ctx, slog.LevelWarn, "a run with --full did not finish, so the outputs have different columns; this run reads all results again and replaces every output",
 			slog.String("reason", brief("", disagree)))
 		return nil
 	}
@@ -108,7 +108,7 @@ func (p *place) earlierColumns() ([]schemas.Column, error) {
 		return nil, nil
 	}
 	if schema == nil && m.Names != naming {
-		return nil, p.changed("the source of columns' names (names:)", cmp.Or(m.Names, "a schema"), naming, "")
+		return nil, p.changed("what names the columns (names:)", cmp.Or(m.Names, "a schema"), naming, "; columns would get other names")
 	}
 	if p.out.Exploded() {
 		m = elements(m)

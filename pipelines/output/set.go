@@ -308,7 +308,7 @@ func (s *Set) DropStaged(ctx context.Context, runs ...string) {
 			continue
 		}
 		if err := load.DropStaged(ctx, p.dest, p.Scope, s.job.RunID, runs...); err != nil {
-			s.job.Log.LogAttrs(ctx, slog.LevelWarn, "staged files of an earlier run could not be removed; `formetl clean` removes them",
+			s.job.Log.LogAttrs(ctx, slog.LevelWarn, "unfinished files of an earlier run could not be removed; they do no harm; once what the error says is mended, `formetl clean` removes them",
 				slog.String("path", p.Path), slog.String("error", err.Error()))
 		}
 	}

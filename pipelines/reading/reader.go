@@ -222,10 +222,10 @@ func (e *RejectsError) Error() string {
 	counts := Faults(e.Faults)
 	faults, first := make([]string, min(shownFaults, len(counts))), make([]string, min(shownRejects, len(e.Rejects)))
 	for i, c := range counts[:len(faults)] {
-		faults[i] = fmt.Sprintf("%s: %s: %d", c.Column, c.Reason, c.Count)
+		faults[i] = fmt.Sprintf("%d in column %s: %s", c.Count, c.Column, c.Reason)
 	}
 	for i, r := range e.Rejects[:len(first)] {
-		first[i] = fmt.Sprintf("result %d, column %s: %s", r.ResultID, r.Column, r.Reason)
+		first[i] = fmt.Sprintf("result %d (column %s)", r.ResultID, r.Column)
 	}
 	such := ""
 	if len(first) > 0 {
@@ -237,7 +237,7 @@ func (e *RejectsError) Error() string {
 
 // Hint says that only a change of the schema helps.
 func (e *RejectsError) Hint() string {
-	return "in the schema, change the types of these columns, or write on_error: set_null to leave such values out, or raise max_rejects"
+	return "in the schema, correct what these columns allow (type, format, true_values, decimal_separator, nullable); or write on_error: set_null, which leaves such values empty; or raise max_rejects, which leaves such results out of the outputs"
 }
 
 // ExitCode returns 65, an error of the data: another run would meet the same values.

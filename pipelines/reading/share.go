@@ -286,7 +286,7 @@ func (s *shared) read(ctx context.Context, st *stretch) error {
 func (s *shared) end(ctx context.Context, j *job) error {
 	r, w := s.r, j.w
 	if w.IDs != nil && w.holdsTwice() && !j.again {
-		r.Log.LogAttrs(ctx, slog.LevelInfo, "a window is read again", slog.String("window", w.Name()), slog.String("reason", "a result moved within it"))
+		r.Log.LogAttrs(ctx, slog.LevelInfo, "a window is read again", slog.String("window", w.Name()), slog.String("reason", "a result came twice, because results changed meanwhile"))
 		if err := r.Forget(ctx, w); err != nil {
 			return err
 		}

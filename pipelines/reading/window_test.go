@@ -83,7 +83,7 @@ func TestRejectsAreCountedByResult(t *testing.T) {
 			rejected += p.Stats.Rejected
 		}
 		err := r.checkRejects()
-		if (err != nil) != c.fails || err != nil && !strings.Contains(err.Error(), fmt.Sprintf("max_rejects allows %d (c: r: %d)", c.most, rejected)) {
+		if (err != nil) != c.fails || err != nil && !strings.Contains(err.Error(), fmt.Sprintf("max_rejects allows %d (%d in column c: r)", c.most, rejected)) {
 			t.Errorf("%d pieces, at most %d: %v", len(c.pieces), c.most, err)
 		}
 		for _, p := range c.pieces {

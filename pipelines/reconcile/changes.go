@@ -264,7 +264,7 @@ func (s *Changes) proveOrder(ctx context.Context, f reading.Form, feed *extract.
 		return err
 	}
 	if s.state.Witness = witness; witness == "" {
-		return &extract.FeedError{Problem: "the answers do not show whether the service sorts by time of change, because their ids or dates have the same order"}
+		return &extract.FeedError{Problem: "the form's results do not show whether the service sorts as asked, because their ids or dates are in that order too; further results may show it"}
 	}
 	f.Log.LogAttrs(ctx, slog.LevelDebug, "the service sorts", slog.String("column", witness))
 	return nil

@@ -17,7 +17,7 @@ import (
 // zones differ.
 func Imported() *definition.Fault {
 	return &definition.Fault{
-		Text: "some results are dated more than a day in the future: they were imported with such dates, or the service's clock is wrong",
+		Text: "some results are dated more than a day in the future: they were imported with such dates, or the service's clock is wrong; a run reads them like the others",
 		Cure: "look at the newest results with `formetl preview DEFINITION --latest`; if the service's clock is wrong, tell those who run the service",
 	}
 }
@@ -44,7 +44,7 @@ func ZoneIsWrong(form string, zone *time.Location, newest time.Time, by time.Dur
 		Code: 78,
 		Text: fmt.Sprintf("the time zone seems wrong: the newest change of form %s is dated %s, which is %s in the future in %s",
 			form, load.Wall(newest), plain.Lasting(by), zone),
-		Cure: "set source.timezone to the time zone in the account's settings",
+		Cure: "set source.timezone (export: --timezone) to the time zone in the account's settings; what was written by the wrong one is replaced by `formetl run DEFINITION --full`",
 	}
 }
 

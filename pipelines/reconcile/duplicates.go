@@ -29,7 +29,7 @@ func (c *Reconciler) rereadDuplicates(ctx context.Context) error {
 			}
 		}
 		before = twice
-		if err := c.readAgain(ctx, stale, "a result is in two windows", c.Reader.ForgetAround(twice)); err != nil {
+		if err := c.readAgain(ctx, stale, "a result came in two windows, because its date changed; it is kept once", c.Reader.ForgetAround(twice)); err != nil {
 			return err
 		}
 	}

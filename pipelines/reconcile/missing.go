@@ -166,7 +166,7 @@ func (c *Reconciler) checkChanges(ctx context.Context) (again bool, err error) {
 	}
 	if failed, ok := errors.AsType[*extract.FeedError](err); ok {
 		asked.Usable, c.weak = false, true
-		c.Reader.Log.LogAttrs(ctx, slog.LevelWarn, "the service does not tell what changed during the run", slog.String("reason", failed.Problem))
+		c.Reader.Log.LogAttrs(ctx, slog.LevelWarn, "the service does not tell what changed during the run; a result that changed meanwhile may be written as it was before, until a later run reads it", slog.String("reason", failed.Problem))
 		return true, nil
 	}
 	return again, err
@@ -196,7 +196,7 @@ func (c *Reconciler) checkNamed(ctx context.Context) error {
 		return nil
 	}
 	id := unnamed.Min()
-	e := &extract.FeedError{Problem: fmt.Sprintf("result %d disappeared after it was read, and no count shows that", id)}
+	e := &extract.FeedError{Problem: fmt.Sprintf("result %d was read and is gone when asked for again, and the list of changes did not name it", id)}
 	found, err := c.changesIn(ctx, extract.Window{}, idset.Of(id))
 	for _, change := range found {
 		e.Problem = fmt.Sprintf("the service does not list the new result %d among the changes", id)
@@ -334,7 +334,7 @@ func (c *Reconciler) readPlaces(ctx context.Context, found []extract.Change) (ag
 		}
 		read[at] = true
 	}
-	return len(places) > 0, c.readSpans(ctx, places, "a result moved into it", c.Reader.ForgetAround(ids))
+	return len(places) > 0, c.readSpans(ctx, places, "the date of a result changed, and lies in it now", c.Reader.ForgetAround(ids))
 }
 
 // locate returns the index of the span of line that holds a changed result, or -1 if none

@@ -142,7 +142,7 @@ func (s *stale) add(p load.Part) {
 func (c *Reconciler) staleBefore(ctx context.Context) (s stale) {
 	for _, d := range c.Parts.Datasets() {
 		for _, p := range d.Damaged {
-			c.Reader.Log.LogAttrs(ctx, slog.LevelWarn, "a part is damaged or missing; it is written again", slog.String("path", d.Path), slog.String("part", p.Path))
+			c.Reader.Log.LogAttrs(ctx, slog.LevelWarn, "a part is damaged or missing; it is read from the service and written again, without results deleted there", slog.String("path", d.Path), slog.String("part", p.Path))
 			s.add(p)
 		}
 		if d.Manifest == nil {

@@ -161,7 +161,7 @@ func (c *Reconciler) readLeftOut(ctx context.Context) (again bool, err error) {
 		}
 	}
 	w.Undated.LeftOut = nil
-	if err := c.readAgain(ctx, []*reading.Window{w}, "results that seem to have a date are in no window", c.Reader.Forget); err != nil {
+	if err := c.readAgain(ctx, []*reading.Window{w}, "some of these results seem to have a date, but the service finds them at none", c.Reader.Forget); err != nil {
 		return true, err
 	}
 	return true, c.rereadDuplicates(ctx)
@@ -276,7 +276,7 @@ func (c *Reconciler) readKnownUndated(ctx context.Context) error {
 	}
 	ranges := clusters(only)
 	c.Reader.Log.LogAttrs(ctx, slog.LevelInfo, "results without a date are read again",
-		slog.Int("results", only.Len()), slog.Int("id_ranges", len(ranges)), slog.String("reason", "one of them changed, or is missing from an output"))
+		slog.Int("results", only.Len()), slog.Int("id_ranges", len(ranges)), slog.String("reason", "one of them changed, or an output lacks it"))
 	return c.addUndated(ctx, reading.Undated{Ranges: ranges, Only: only})
 }
 
@@ -311,7 +311,7 @@ type LateError struct {
 
 // Error gives the present by this machine's clock, in the definition's zone.
 func (e *LateError) Error() string {
-	return fmt.Sprintf("some results are dated in the future: it is %s now by this machine's clock and the definition's timezone", e.Now.Format(extract.WireTime))
+	return fmt.Sprintf("some results are dated in the future: it is %s now by this machine's clock and the time zone of this run", e.Now.Format(extract.WireTime))
 }
 
 // late counts the results after the run's range. The error is a *LateError if some

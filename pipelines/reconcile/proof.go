@@ -340,7 +340,7 @@ func (c *Reconciler) halve(ctx context.Context, p *proof, line []span) (wrong []
 
 // whyCounted is the reason that the log gives where something is read again because it does
 // not agree with a count.
-const whyCounted = "the service's count differs"
+const whyCounted = "the service counts more or fewer results in it than formetl has"
 
 // count asks how many results a window holds, without those of the second before it.
 func (c *Reconciler) count(ctx context.Context, w extract.Window) (int64, error) {

@@ -160,11 +160,12 @@ func (c *Reconciler) nameMethod() error {
 		if !c.weak {
 			v.Method = load.MethodChanges
 		} else if reading.MayMiss(c.Plan) {
-			v.Unproven = "results that changed during the run may be missing, because the service does not list what changed"
+			among := ""
 			if c.Reader.Filtered() {
-				v.Unproven += " among those of a search or a view"
+				among = " among the results of a search or a view"
 				cure = "to get proof, leave out the search or the view; " + cure
 			}
+			v.Unproven = "the service does not list what changed" + among + ", so results that changed during the run may be missing"
 		}
 		if !c.Reader.Def.Extract.Verify {
 			v.Unproven = "the definition says verify: false"

@@ -55,10 +55,11 @@ func (l *Log) LogForm(ctx context.Context, log *slog.Logger, f *pipelines.FormRe
 		attrs = append(attrs, slog.String("continued", f.Continued), slog.Int("windows_kept", f.WindowsKept))
 	}
 	if c := f.ResultChanges; c != nil {
-		attrs = append(attrs, slog.String("method", c.Method), slog.String("known_to", c.KnownTo.String()),
-			slog.Int("changed", c.Changed), slog.Int("stale_parts", c.StaleParts))
+		attrs = append(attrs, slog.String("method", c.Method), slog.Int("older_parts_read_again", c.StaleParts))
 		if c.Reason != "" {
-			attrs = append(attrs, slog.String("reason", c.Reason))
+			attrs = append(attrs, slog.String("method_reason", c.Reason))
+		} else {
+			attrs = append(attrs, slog.Int("changed", c.Changed), slog.String("changes_known_to", c.KnownTo.String()))
 		}
 	}
 	if f.Error == "" {
@@ -110,6 +111,14 @@ func logChanges(ctx context.Context, log *slog.Logger, changes []schemas.Change)
 			log.LogAttrs(ctx, slog.LevelWarn, "the form has more changes than are logged; add --report FILE to see them all", slog.Int("changes", len(changes)))
 			return
 		}
+		what := map[schemas.ChangeKind]string{
+			schemas.ColumnAdded: "a new question or field has a column", schemas.ColumnRemoved: "a column's question or field is gone",
+			schemas.ColumnRenamed: "a column has another name", schemas.ColumnRelabelled: "a question has another label",
+			schemas.ColumnRetyped: "a question has another type, or several values",
+		}[c.Kind]
+		if c.Column == "" {
+			what = "a new question or field is not in the schema; unknown: ignore leaves it out, unknown: fail ends the run"
+		}
 		attrs := []slog.Attr{slog.String("change", string(c.Kind)), slog.String("from", c.From), slog.Bool("breaking", c.Breaking)}
 		for _, a := range []slog.Attr{
 			slog.String("column", c.Column), slog.String("key", c.Key), slog.String("was", c.Was), slog.String("is", c.Is), slog.String("label", c.Label),
@@ -121,7 +130,7 @@ func logChanges(ctx context.Context, log *slog.Logger, changes []schemas.Change)
 		if c.Kind == schemas.ColumnRemoved {
 			attrs = append(attrs, slog.String("hint", "if the schema lists the column, it stays empty: correct its id there, or remove it if the question is gone"))
 		}
-		log.LogAttrs(ctx, slog.LevelWarn, "the form or its schema changed", attrs...)
+		log.LogAttrs(ctx, slog.LevelWarn, "the form or its schema changed: "+what, attrs...)
 	}
 }
 
@@ -178,9 +187,9 @@ func VerifiedWord(f *pipelines.FormReport) string {
 	case f.Verified.Match:
 		return "yes"
 	case f.Verified.Reason == "":
-		return "between counts"
+		return "yes, while results came and went"
 	}
-	return f.Verified.Reason
+	return "not compared with counts: " + f.Verified.Reason
 }
 
 // Summarize tells a person what a run wrote and how it was verified. machinesZone says that
@@ -304,7 +313,7 @@ func Verified(f *pipelines.FormReport) string {
 	case f.Verified.Match && f.Undated > 0:
 		return fmt.Sprintf("verified: the service counts %s with a date and %s without", plain.Plural(f.Verified.Counted, "result"), plain.Thousands(f.Undated))
 	case f.Verified.Match && f.ResultChanges != nil && f.ResultChanges.Method == load.MethodChanges && f.Verified.Extracted != f.Rows+f.Rejected:
-		return fmt.Sprintf("verified: the service counts %s with a date, as many as the dataset now holds", plain.Plural(f.Verified.Counted, "result"))
+		return fmt.Sprintf("verified: the service counts %s with a date, and the dataset now holds as many with a date", plain.Plural(f.Verified.Counted, "result"))
 	case f.Verified.Match && (f.Verified.Extracted < f.Rows+f.Rejected || f.Verified.Counted == 0): // older parts were read, or nothing is new
 		return "verified: the service counts " + plain.Plural(f.Verified.Counted, "result") + " in this range"
 	case f.Verified.Match:

@@ -61,7 +61,7 @@ func Range(r load.Range) string {
 func Covered(m *load.Manifest) string {
 	covered, undated := m.Covers()
 	if undated {
-		return Range(covered) + " and without a date"
+		return Range(covered) + " and those without a date"
 	}
 	return Range(covered)
 }

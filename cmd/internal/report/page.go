@@ -93,7 +93,7 @@ func newRun(r *pipelines.Report, id string, onlyFailed bool) run {
 			FormReport: f, ID: fmt.Sprintf("%s-form%d", id, i+1), Several: len(r.Forms) > 1, Shown: !onlyFailed || f.Error != "",
 			Verified: "no", Watermark: console.TotalsOf(f).Watermark,
 		}
-		if word := console.VerifiedWord(f); word == "yes" || word == "between counts" {
+		if word := console.VerifiedWord(f); strings.HasPrefix(word, "yes") {
 			agree++
 			shown.Verified = strings.Replace(word, "between counts", "yes, while results came and went", 1)
 		}
