@@ -7,7 +7,7 @@ import (
 
 // ErrNoCount means that the service does not say how many results match. Callers
 // then read the results to find out. The error does not make the run fail.
-var ErrNoCount = errors.New("the service does not say how many results match")
+var ErrNoCount = errors.New("the service does not say how many results there are")
 
 // BreachError reports that the service breaks its specification: it ignores a part of the
 // request, also when the request was sent once more.

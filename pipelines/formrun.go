@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -59,7 +60,7 @@ func (f *formRun) again(ctx context.Context, what string, why error) *formRun {
 	if f.reader.Def.File == "" { // an export's last lines tell what it is not sure of
 		level = slog.LevelInfo
 	}
-	f.reader.Log.LogAttrs(ctx, level, what, slog.String("reason", why.Error()))
+	f.reader.Log.LogAttrs(ctx, level, what, slog.String("reason", strings.TrimSuffix(why.Error(), "; nothing was written")))
 	again := newFormRun(f.reader.Def, f.o, f.reader.Client, f.reader.Name)
 	again.report.StartedAt, again.reader.Began = f.report.StartedAt, f.report.StartedAt
 	again.noFeed, again.reader.Countless, again.beyond = f.noFeed, f.reader.Countless, f.beyond

@@ -221,7 +221,7 @@ func sameRule(was, is string) bool {
 // hashes unlike the new ones.
 func (p *place) checkRules(committed []load.Column, s *schemas.Schema) error {
 	for _, was := range committed {
-		is, same := "not in the schema", was.PII == "" || !s.Adds()
+		is, same := "unprotected (not in the schema)", was.PII == "" || !s.Adds()
 		if now, ok := columnFrom(s, was.From); ok {
 			rule := ruleOf(now, s.HMACKey)
 			is, same = described(rule), sameRule(was.PII, rule)

@@ -36,7 +36,7 @@ func (l *Log) LogForm(ctx context.Context, log *slog.Logger, f *pipelines.FormRe
 	}
 	for _, out := range f.Outputs {
 		if out.Error != "" && !strings.Contains(f.Error, out.Error) {
-			log.LogAttrs(ctx, slog.LevelError, "an output failed", slog.String("path", out.Path), slog.String("error", out.Error))
+			log.LogAttrs(ctx, slog.LevelError, "an output failed; the next run tries it again", slog.String("path", out.Path), slog.String("error", out.Error))
 		}
 	}
 	attrs := []slog.Attr{
