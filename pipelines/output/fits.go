@@ -52,7 +52,7 @@ func (s *Set) collectColumns(ctx context.Context) error {
 	if disagree != nil {
 		s.job.Full = true
 		s.job.Log.LogAttrs(ctx, slog.LevelWarn, "a run with --full did not finish, so the outputs have different columns; this run reads all results again and replaces every output",
-			slog.String("reason", brief("", disagree)))
+			slog.String("reason", strings.Replace(brief("", disagree), "this output is left as it is, because ", "", 1)))
 		return nil
 	}
 	if s.Columns = sets; len(sets) == 0 {
