@@ -21,7 +21,7 @@ func (o *file) open(ctx context.Context) error { return o.openAndLook(ctx, o.tel
 func (o *file) tellForeign(ctx context.Context) error {
 	if o.manifest == nil && !o.out.NoManifest && o.job.Def.File != "" {
 		if _, err := o.dest.Stat(ctx, o.Scope); err == nil { // any other error shows when the file is replaced
-			o.job.Log.LogAttrs(ctx, slog.LevelWarn, "there is no manifest of formetl beside it, so formetl may not have written this file; this run replaces it and keeps no copy (to keep it, stop the run and rename the file)", slog.String("path", o.Path))
+			o.job.Log.LogAttrs(ctx, slog.LevelWarn, "this file has no manifest of formetl beside it, so formetl may not have written it; this run replaces it and keeps no copy (to keep it, stop the run and rename the file)", slog.String("path", o.Path))
 		}
 	}
 	return nil
