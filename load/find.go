@@ -166,7 +166,7 @@ func needed(l Leftover, holders []ScopedHolder, records map[string]*Commit) stri
 	}
 	switch {
 	case alive(""): // the id of a live run cannot be read, so any object may be that run's
-		return "a run whose id cannot be read is still running"
+		return "a run still works here (its id cannot be read); clean again when it has ended"
 	case l.Run == "" && len(holders) > 0:
 		return fmt.Sprintf("run %s is still running", holders[0].RunID)
 	}

@@ -46,7 +46,7 @@ func (l ledger) read(ctx context.Context) (r record, version string, err error) 
 	}
 	if json.Unmarshal(data, &r) != nil {
 		if r = (record{}); l.state.Log != nil {
-			l.state.Log.LogAttrs(ctx, slog.LevelWarn, "the record of sent requests is damaged, so the budget counts none of the last 24 hours", slog.String("path", l.state.PathOf(l.name)))
+			l.state.Log.LogAttrs(ctx, slog.LevelWarn, "the record of the requests sent in the last 24 hours is damaged and begins anew, so up to twice the budget may be sent in 24 hours", slog.String("path", l.state.PathOf(l.name)))
 		}
 	}
 	return r, version, nil

@@ -47,10 +47,10 @@ func (f *formRun) inherit(ctx context.Context) (*checkpoint.Inherited, error) {
 	if err != nil {
 		if !errors.Is(err, checkpoint.ErrNoHeader) { // else that run ended before it read anything
 			level := slog.LevelWarn
-			if f.reader.Def.File == "" || f.o.Resume.Within < 0 { // nobody expects the command to resume
+			if f.reader.Def.File == "" || f.o.Resume.Within < 0 || f.reader.Header.Full && !found.Full { // nobody expects the command to resume
 				level = slog.LevelInfo
 			}
-			f.reader.Log.LogAttrs(ctx, level, "what an earlier run had read (its checkpoint) is not used",
+			f.reader.Log.LogAttrs(ctx, level, "this run reads again what an unfinished earlier run had read, as its checkpoint is not used",
 				slog.String("earlier_run", cmp.Or(found.RunID, "unknown")), slog.String("reason", err.Error()))
 		}
 		return nil, c.Clear(ctx)
@@ -154,7 +154,7 @@ func (f *formRun) closeCheckpoint(ctx context.Context, err error) {
 // tellStays tells of an error of removing the checkpoint.
 func (f *formRun) tellStays(ctx context.Context, err error) {
 	if err != nil {
-		f.reader.Log.LogAttrs(ctx, slog.LevelWarn, "the checkpoint could not be removed; the next run removes it", slog.String("error", err.Error()))
+		f.reader.Log.LogAttrs(ctx, slog.LevelWarn, "a checkpoint that is not needed any more could not be removed; later runs try again, once what the error says is mended", slog.String("error", err.Error()))
 	}
 }
 

@@ -43,7 +43,7 @@ func TestDamagedHeaderIsTold(t *testing.T) {
 	var log bytes.Buffer
 	r.o.Logger = slog.New(slog.NewTextHandler(&log, nil))
 	r.asked(r.daily(file()))
-	if !strings.Contains(log.String(), "what an earlier run had read (its checkpoint) is not used") {
+	if !strings.Contains(log.String(), "its checkpoint is not used") {
 		t.Errorf("the log says\n%s", &log)
 	}
 }

@@ -50,7 +50,7 @@ func Run(ctx context.Context, def *definition.Definition, o Options) (*Report, e
 		if isError[*checkpoint.UnreachedError](err) {
 			return report, err
 		}
-		o.Logger.LogAttrs(ctx, slog.LevelWarn, "outdated checkpoints could not be removed; a later run removes them", slog.String("error", err.Error()))
+		o.Logger.LogAttrs(ctx, slog.LevelWarn, "old checkpoints that are not needed any more could not be removed; later runs try again, once what the error says is mended", slog.String("error", err.Error()))
 	}
 	client, err := NewClient(ctx, def, o)
 	if err != nil {

@@ -168,10 +168,10 @@ func (c *Checkpoint) header(ctx context.Context) (h Header, err error) {
 		err = json.Unmarshal(data, &h)
 	}
 	if err != nil {
-		return h, fmt.Errorf("its header is damaged: %w", err)
+		return h, fmt.Errorf("it is damaged (%w)", err)
 	}
 	if h.Version != headerVersion {
-		return h, fmt.Errorf("its version is %d, but formetl reads version %d", h.Version, headerVersion)
+		return h, fmt.Errorf("another version of formetl wrote it (its format is %d; this one reads %d)", h.Version, headerVersion)
 	}
 	return h, nil
 }

@@ -395,11 +395,11 @@ func TestUnfit(t *testing.T) {
 	}{
 		{left, Header{OpenedAt: now, Fingerprint: "f", Bases: []Base{{Path: "/out/", Version: "v1"}}}, ""},
 		{left, Header{OpenedAt: now, Fingerprint: "f", Bases: []Base{{Path: "/out/", Version: "v2", RunID: "run1"}}}, ""},
-		{left, Header{OpenedAt: now, Fingerprint: "g"}, "the definition has changed since"},
-		{left, Header{OpenedAt: now.Add(KeepFor), Fingerprint: "f"}, "it is too old"},
+		{left, Header{OpenedAt: now, Fingerprint: "g"}, "the definition has changed since that run"},
+		{left, Header{OpenedAt: now.Add(KeepFor), Fingerprint: "f"}, "it is older than 7 days"},
 		{left, Header{OpenedAt: now, Fingerprint: "f", Full: true}, "reads everything again"},
-		{Header{RunID: "run1", Fingerprint: "f", OpenedAt: left.OpenedAt, Full: true, Bases: left.Bases}, Header{OpenedAt: now, Fingerprint: "f", Bases: left.Bases}, "that run was to replace everything"},
-		{left, Header{OpenedAt: now, Fingerprint: "f", Bases: []Base{{Path: "/out/", Version: "v2"}}}, "/out/ has changed since"},
+		{Header{RunID: "run1", Fingerprint: "f", OpenedAt: left.OpenedAt, Full: true, Bases: left.Bases}, Header{OpenedAt: now, Fingerprint: "f", Bases: left.Bases}, "that run had --full, and this one has not"},
+		{left, Header{OpenedAt: now, Fingerprint: "f", Bases: []Base{{Path: "/out/", Version: "v2"}}}, "another run has written /out/ since that run"},
 		{with(load.Column{Name: "a", Type: "colour", From: "item:1"}), Header{OpenedAt: now, Fingerprint: "f"}, "column 1: "},
 		{with(load.Column{Name: "a", Type: "string", From: "nowhere"}), Header{OpenedAt: now, Fingerprint: "f"}, "column 1: "},
 		{with(a, load.Column{Name: "a", Type: "string", From: "item:2"}), Header{OpenedAt: now, Fingerprint: "f"}, "a"},
@@ -419,7 +419,7 @@ func TestVersions(t *testing.T) {
 		for _, version := range []int{0, headerVersion + 1} {
 			must(t, c.put(t.Context(), headerName, seal(fmt.Appendf(nil, `{"version":%d,"run_id":"r"}`, version))))
 			i, err := c.Found(t.Context())
-			if i == nil || err == nil || !strings.Contains(err.Error(), fmt.Sprintf("its version is %d, but formetl reads version %d", version, headerVersion)) {
+			if i == nil || err == nil || !strings.Contains(err.Error(), fmt.Sprintf("(its format is %d; this one reads %d)", version, headerVersion)) {
 				t.Errorf("found %+v, %v", i, err)
 			}
 		}

@@ -61,7 +61,7 @@ func (c *Checkpoint) Found(ctx context.Context) (*Inherited, error) {
 	err = c.check(ctx, found, func(p *Piece) error {
 		r, err := c.record(ctx, *p)
 		if err == nil && !slices.Contains(found.Runs, r.Run) {
-			err = fmt.Errorf("run %s wrote it after another run had taken over the checkpoint", r.Run)
+			err = fmt.Errorf("run %s still wrote it when another run had already gone on in its place", r.Run)
 		}
 		if err == nil {
 			*p, err = r.piece(*p)
@@ -159,13 +159,13 @@ var ErrNoHeader = errors.New("it has no header")
 func (i *Inherited) Unfit(next Header) error {
 	switch {
 	case i.Fingerprint != next.Fingerprint:
-		return errors.New("the definition has changed since")
+		return errors.New("the definition has changed since that run")
 	case next.OpenedAt.Sub(i.Newest()).Abs() > KeepFor:
-		return errors.New("it is too old")
+		return errors.New("it is older than 7 days")
 	case next.Full && !i.Full:
 		return errors.New("a run with --full reads everything again")
 	case i.Full && !next.Full && slices.ContainsFunc(next.Bases, func(b Base) bool { return b.Version != load.NoVersion && b.RunID != i.RunID }):
-		return errors.New("that run was to replace everything, and only another run with --full would go on from it")
+		return errors.New("that run had --full, and this one has not; if everything is still to be replaced, run with --full again")
 	}
 	for _, base := range next.Bases {
 		if base.RunID != "" && base.RunID == i.RunID {
@@ -173,7 +173,7 @@ func (i *Inherited) Unfit(next Header) error {
 		}
 		at := slices.IndexFunc(i.Bases, func(b Base) bool { return b.Path == base.Path })
 		if at < 0 && base.Version != load.NoVersion || at >= 0 && base.Version != i.Bases[at].Version {
-			return fmt.Errorf("%s has changed since", base.Path)
+			return fmt.Errorf("another run has written %s since that run", base.Path)
 		}
 	}
 	_, err := DecodeColumns(i.Inferred)

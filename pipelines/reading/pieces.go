@@ -118,7 +118,7 @@ func (p *pieces) close(ctx context.Context, err error) error {
 		lingering, cancel := load.Lingering(ctx, load.Grace)
 		defer cancel()
 		if lost := p.end(lingering, p.last); lost != nil {
-			p.r.Log.LogAttrs(ctx, slog.LevelWarn, "the run is ending because of an error, and what it read last could not be kept, so the next run asks for that again", slog.String("error", lost.Error()))
+			p.r.Log.LogAttrs(ctx, slog.LevelWarn, "what the run read last could not be kept, so the next run reads it again", slog.String("error", lost.Error()))
 		}
 	}
 	p.flattener.Release()

@@ -124,14 +124,14 @@ func (r *cleanResult) tell(log *console.Log, failed bool) {
 		return verb
 	}
 	var told console.Counts
-	told.Add(r.finished, "commit", did("finished"))
-	told.Add(r.withdrawn, "commit", "undone")
+	told.Add(r.finished, "interrupted write", did("finished"))
+	told.Add(r.withdrawn, "interrupted write", "undone")
 	total := ""
 	if r.bytes > 0 {
 		total = " (" + console.Size(r.bytes) + ")"
 	}
 	told.Add(r.removed, "leftover", did("removed")+total)
-	told.Add(r.checkpoints, "checkpoint", "of interrupted runs "+did("removed"))
+	told.Add(r.checkpoints, "checkpoint", "of interrupted runs "+did("removed")+" (the next run reads that again)")
 	told.Add(r.kept, "leftover", "kept")
 	if len(told) == 0 && failed {
 		return

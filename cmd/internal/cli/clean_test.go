@@ -40,7 +40,7 @@ staged file  b  0 B  -  -  removed
              c  -    -  -  removed
                 0 B  -  -  kept: it is young
 `,
-			"1 commit finished; 1 commit undone; 3 leftovers removed (8.4 MB); 3 checkpoints of interrupted runs removed; 2 leftovers kept\n",
+			"1 interrupted write finished; 1 interrupted write undone; 3 leftovers removed (8.4 MB); 3 checkpoints of interrupted runs removed (the next run reads that again); 2 leftovers kept\n",
 		},
 		{
 			true,
@@ -52,7 +52,7 @@ staged file  b  0 B  -  -  would remove
              c  -    -  -  would remove
                 0 B  -  -  kept: it is young
 `,
-			"2 commits would be finished; 3 leftovers would be removed (8.4 MB); 3 checkpoints of interrupted runs would be removed; 2 leftovers kept\n",
+			"2 interrupted writes would be finished; 3 leftovers would be removed (8.4 MB); 3 checkpoints of interrupted runs would be removed (the next run reads that again); 2 leftovers kept\n",
 		},
 	} {
 		var stdout, stderr bytes.Buffer

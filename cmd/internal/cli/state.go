@@ -464,15 +464,15 @@ func showReset(p *process, r *upkeep.ResetReport, failed bool) error {
 		}
 	}
 	for _, s := range r.Checkpoints {
-		rows = append(rows, []string{"checkpoint", "form " + s.Form, runCell(s.RunID), plain.Plural(s.Windows, "window") + " dropped"})
+		rows = append(rows, []string{"checkpoint", "form " + s.Form, runCell(s.RunID), plain.Plural(s.Windows, "window") + " removed"})
 	}
 	if err := console.Table(p.stdout, rows...); err != nil || failed && len(rows) == 0 {
 		return err
 	}
 	var told console.Counts
-	told.Add(commits, "commit", "finished")
+	told.Add(commits, "interrupted write", "finished")
 	told.Add(marks, "watermark", moved)
-	told.Add(len(r.Checkpoints), "checkpoint", "dropped")
+	told.Add(len(r.Checkpoints), "checkpoint", "removed")
 	p.log.Tell(slog.LevelInfo, told.Or("nothing to reset"), slog.Int("watermarks", marks),
 		slog.Int("checkpoints", len(r.Checkpoints)), slog.Int("finished_commits", commits))
 	return nil

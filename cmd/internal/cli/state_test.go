@@ -196,9 +196,9 @@ func TestResetTells(t *testing.T) {
 watermark        /a/         was 2026-03-07 12:00:00  now none
 watermark        /b/         was 2026-03-07 12:00:00  now 2026-01-01 00:00:00
 recorded commit  /c/         run run2                 undone, because it could not be finished
-checkpoint       form form1  run run3                 1 window dropped
+checkpoint       form form1  run run3                 1 window removed
 `
-	if stdout.String() != want || stderr.String() != "1 commit finished; 2 watermarks set back, so the next run reads again from there and replaces the rows; 1 checkpoint dropped\n" {
+	if stdout.String() != want || stderr.String() != "1 interrupted write finished; 2 watermarks set back, so the next run reads again from there and replaces the rows; 1 checkpoint removed\n" {
 		t.Errorf("got\n%s%s", &stdout, &stderr)
 	}
 }

@@ -19,7 +19,7 @@ func Known(n *int64, otherwise string) string {
 	return plain.Thousands(*n)
 }
 
-// Counts is a list of what was done, such as "1 commit finished; 3 leftovers removed".
+// Counts is a list of what was done, such as "1 interrupted write finished; 3 leftovers removed".
 type Counts []string
 
 // Add adds a number of things and what became of them, such as "removed", unless n is 0.
