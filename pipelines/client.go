@@ -87,6 +87,6 @@ func automatic(ctx context.Context, def *definition.Definition, o Options) (extr
 		}
 	}
 	def.Source.SetAPI(definition.API(client.Generation()))
-	o.Logger.LogAttrs(ctx, slog.LevelInfo, "the service speaks this API generation", slog.String("api", client.Generation()))
+	o.Logger.LogAttrs(ctx, slog.LevelInfo, "formetl asks the service by API "+client.Generation(), slog.String("api", client.Generation()))
 	return client, nil
 }

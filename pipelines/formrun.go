@@ -392,7 +392,7 @@ func (f *formRun) commit(ctx context.Context, snapshot *reconcile.Snapshot) erro
 		tidying, cancel := load.Lingering(ctx, load.Grace)
 		defer cancel()
 		if left := f.uploads.Tidy(tidying); left != nil {
-			f.reader.Log.LogAttrs(ctx, slog.LevelWarn, "some uploaded files of deleted results could not be removed; a later run over all results removes them", slog.String("error", left.Error()))
+			f.reader.Log.LogAttrs(ctx, slog.LevelWarn, "some uploaded files of deleted results could not be removed and are still there; once what the error says is mended, a run with --full removes them", slog.String("error", left.Error()))
 		}
 	}
 	return err

@@ -112,7 +112,7 @@ func (r *formRuns) failed(ctx context.Context, form string, err error) {
 	}
 	// The log leaves out the error itself, which is told when the form has ended.
 	if r.giveUp(err, "") && int(r.started.Load()) < len(r.forms) {
-		r.o.Logger.LogAttrs(ctx, slog.LevelWarn, "no other form is started, because this failure would end each of them", slog.String("form", form))
+		r.o.Logger.LogAttrs(ctx, slog.LevelWarn, "no further form is started, because the error of this form, which is told when it has ended, would end each", slog.String("form", form))
 	}
 }
 

@@ -164,7 +164,7 @@ func (c *circuit) leave(ctx context.Context, probe bool, e *effort, outcome stri
 		c.open, c.failed = true, 0
 		pause := c.pause()
 		c.next = now.Add(pause)
-		c.cfg.Logger.LogAttrs(ctx, slog.LevelWarn, "the service does not answer; all requests wait while one at a time tries again",
+		c.cfg.Logger.LogAttrs(ctx, slog.LevelWarn, "the service does not answer; formetl goes on asking, one request at a time, until it answers or formetl gives up",
 			slog.Time("since", s.since), slog.Int("attempts", s.attempts), slog.Duration("pause", pause.Round(time.Millisecond)),
 			slog.Time("gives_up_at", s.since.Add(c.patience())), slog.String("error", c.cfg.Key.Redact(s.last.Error())))
 	}

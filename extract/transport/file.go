@@ -236,7 +236,7 @@ func (r *receipt) begin(res *http.Response, after time.Duration) (done bool, err
 	case status == http.StatusRequestedRangeNotSatisfiable && r.written > 0:
 		r.written, r.validator = 0, ""
 		r.changes++
-		return false, &NetworkError{Problem: "the file became shorter meanwhile"}
+		return false, &NetworkError{Problem: "the file is shorter now than what had come of it, so it is fetched anew"}
 	case status != http.StatusOK && status != http.StatusPartialContent:
 		r.file.Status = FileFailed
 	case page && (asked.Path != r.call.Link.Path || !strings.HasPrefix(strings.ToLower(named), ".htm") && !strings.HasPrefix(strings.ToLower(named), ".xht")):
@@ -256,7 +256,7 @@ func (r *receipt) begin(res *http.Response, after time.Duration) (done bool, err
 		_, err := fmt.Sscanf(res.Header.Get("Content-Range"), "bytes %d-%d/%d", &from, &to, &whole)
 		if err != nil || from != r.written || to != whole-1 || r.validator == "" || validator != r.validator {
 			r.written, r.validator = 0, ""
-			return false, &NetworkError{Problem: "the answer is not the rest of the file that was requested"}
+			return false, &NetworkError{Problem: "another part of the file came than was asked for, so the file is fetched anew"}
 		}
 		return false, nil
 	}

@@ -67,22 +67,22 @@ func (s *Set) collectColumns(ctx context.Context) error {
 func (s *Set) fillLists(ctx context.Context) {
 	replace := func(why, path string) {
 		s.job.Full = true
-		s.job.Log.LogAttrs(ctx, slog.LevelWarn, why+"; this run replaces everything", slog.String("path", path))
+		s.job.Log.LogAttrs(ctx, slog.LevelWarn, why+"; this run reads all results again and writes all outputs anew", slog.String("path", path))
 	}
 	for _, d := range s.datasets() {
 		inStep := func(of *dataset) bool {
 			return !of.out.Exploded() && of.manifest != nil && of.manifest.RunID == d.manifest.RunID
 		}
 		if d.out.Exploded() && d.manifest != nil && !slices.ContainsFunc(s.datasets(), inStep) {
-			replace("the last run wrote the results but not this exploded list", d.Path)
+			replace("the last run wrote the results but not those of this list", d.Path)
 		}
 	}
 	for _, out := range s.live() {
 		switch t, ok := out.(*table); {
 		case ok && t.lost != "":
-			replace("some rows of exploded lists are missing", t.lost)
+			replace("rows are missing in tables of lists", t.lost)
 		case ok && t.manifest != nil && t.explodes():
-			replace("a list gets its table only now", t.Path)
+			replace("the new table of a list has to be filled", t.Path)
 		}
 	}
 }

@@ -99,7 +99,7 @@ func CostlyText(plan *extract.Plan) string {
 	}
 	remedy := "set window: auto, or read a shorter range"
 	if plan.Range.Period.Auto() {
-		remedy = "read a shorter range, or choose a larger partition, such as month instead of day"
+		remedy = "read a shorter range, or choose a larger partition, such as month instead of day, and run once with --full"
 	}
 	if plan.Total == extract.Unknown {
 		return fmt.Sprintf("the plan needs at least %d requests, one for each window of %s, however few results there are; %s", cost, plan.Range.Period, remedy)

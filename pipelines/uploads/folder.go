@@ -460,7 +460,7 @@ func (f *Folder) count(id int64, is file, fetched bool) error {
 	if f.failed < mostFailed {
 		return nil
 	}
-	return &definition.Fault{Code: 75, Text: fmt.Sprintf("%s: the last %d uploaded files could not be fetched, so the service seems to give no files now; what was fetched is kept, and the next run continues from there", f.report.Path, f.failed)}
+	return &definition.Fault{Code: 75, Text: fmt.Sprintf("%s: %d uploaded files in a row could not be fetched, so the service seems to give out none now; what was fetched is kept, and the next run continues from there", f.report.Path, f.failed)}
 }
 
 // mostFailed is how many files may fail in a row before the run ends, because the service rather

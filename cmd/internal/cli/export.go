@@ -196,7 +196,7 @@ func (f *exportFlags) run(ctx context.Context, p *process, def *definition.Defin
 // tellWait tells a person who waits for rows on standard output why no rows have come yet.
 func (f *exportFlags) tellWait(p *process, def *definition.Definition, bar *console.Progress) {
 	if f.limit == 0 && def.Outputs[0].Path == definition.StdoutPath && (bar.Shown() || console.IsTerminal(p.stdout)) {
-		p.log.Tell(slog.LevelInfo, "rows come at the end; for a quick look add --limit 10")
+		p.log.Tell(slog.LevelInfo, "rows are shown once all results are read; for a quick look add --limit 10")
 	}
 }
 

@@ -221,7 +221,7 @@ func (s *initSession) ask(ctx context.Context) error {
 	if s.in != nil {
 		s.tell("Press Enter to take the answer in brackets, or Ctrl-C to end without writing anything.")
 		if value, _ := s.p.lookup(definition.KeyVariable); value == "" && a.key == "" {
-			s.tell(fmt.Sprintf("%[1]s is not set: unless the key is elsewhere, press Ctrl-C, set it\n(export %[1]s=…), and run init again.", definition.KeyVariable))
+			s.tell(fmt.Sprintf("%[1]s is not set. If the key is in a file, go on: a question asks where it is.\nOtherwise press Ctrl-C, set it (export %[1]s=…), and run init again.", definition.KeyVariable))
 		}
 	}
 	if err := s.askOpen(ctx, slices.Concat(service, zone)...); err != nil {

@@ -129,7 +129,7 @@ func TestWaitIsTold(t *testing.T) {
 	for _, limit := range []string{"", "--limit=5"} {
 		args := slices.DeleteFunc(append([]string{"export", "--form", "form1", "--progress", "on", limit}, serviceArgs(server.URL)...), func(a string) bool { return a == "" })
 		p := command(t, t.TempDir(), testKey, args...)
-		if code := p.code(t, p.Run()); code != 0 || strings.Contains(p.stderr.String(), "rows come at the end") != (limit == "") {
+		if code := p.code(t, p.Run()); code != 0 || strings.Contains(p.stderr.String(), "rows are shown once all") != (limit == "") {
 			t.Errorf("%v ends with %d:\n%s", args, code, &p.stderr)
 		}
 	}

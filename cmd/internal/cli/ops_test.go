@@ -111,7 +111,7 @@ func TestErrorsAreToldOnce(t *testing.T) {
 			code, _, text := inProcess(key, append(c.args, "--log-format", format)...)
 			lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 			told := strings.Count(text, c.says)
-			if code != c.code || told == 0 || told > 1 && c.code != console.ExitConfig || strings.Count(text, "hint") != 1 || strings.Contains(text, "no other form is started") && c.code != console.ExitNoPermission {
+			if code != c.code || told == 0 || told > 1 && c.code != console.ExitConfig || strings.Count(text, "hint") != 1 || strings.Contains(text, "no further form is started") && c.code != console.ExitNoPermission {
 				t.Errorf("%s, %s: ended with %d, and it is told %d times:\n%s", c.name, format, code, told, text)
 			}
 			if format == "text" {

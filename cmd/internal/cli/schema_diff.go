@@ -241,7 +241,7 @@ func (c comparison) summary() string {
 		return s
 	}
 	if !*c.Listed {
-		return s + " (from " + plain.Plural(*c.Sampled, "result") + " only, because the service lists no headings; a question that nobody answered in them may exist all the same)"
+		return s + " (from " + plain.Plural(*c.Sampled, "result") + " only, because the service lists no headings; a question that is gone above may just have no answer in these results)"
 	}
 	return s + " (from the headings and " + plain.Plural(*c.Sampled, "result") + ")"
 }

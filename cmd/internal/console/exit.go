@@ -194,5 +194,5 @@ func hintOf(code int, command string) string {
 	case ExitUnavailable:
 		return "check in a browser whether the service works; then " + again
 	}
-	return "this is a bug in formetl; please report it with the command and this message"
+	return "this is a bug in formetl; " + ReportBug
 }

@@ -224,7 +224,7 @@ func TestHint(t *testing.T) {
 		{&transport.NetworkError{}, "copy", "", "check with `formetl forms` whether the copy exists, before you run the same command again later"},
 		{&load.HeldError{}, "run", "", "wait until that run has ended, or stop it; then run the same command again"},
 		{&CodeError{ExitUsage, errors.New("x")}, "run", "", "see formetl run --help"},
-		{errors.New("x"), "run", "", "this is a bug in formetl; please report it with the command and this message"},
+		{errors.New("x"), "run", "", "this is a bug in formetl; " + ReportBug},
 		{&definition.Error{File: "p.yaml"}, "run", "", "fix this, then check it with `formetl validate p.yaml`"},
 		{&definition.Error{}, "validate", "", ""},
 		{&definition.Fault{Code: ExitConfig, Cure: "restore it"}, "run", "", "restore it"},

@@ -198,18 +198,20 @@ func Parts(err error) []error {
 // HideKey makes Panic hide an API key.
 func (l *Log) HideKey(key transport.Secret) { l.keys = append(l.keys, key) }
 
+// ReportBug says what to do about a bug in formetl.
+const ReportBug = "please report it at https://github.com/formetl/formetl/issues with the command and this message, without personal data"
+
 // Panic reports a bug. The value and the stack of a panic may hold anything, so Panic takes the
 // API keys out of both.
 func (l *Log) Panic(what, stack string) {
 	what, stack = transport.RedactAll(what, l.keys...), transport.RedactAll(stack, l.keys...)
 	l.out.close()
-	const remedy = "please report it with the command and this message"
 	if l.JSON() {
 		l.Tell(slog.LevelError, "a bug in formetl", slog.String("error", what), slog.String("stack", stack),
-			slog.Int("exit_code", ExitBug), slog.String("hint", remedy))
+			slog.Int("exit_code", ExitBug), slog.String("hint", ReportBug))
 		return
 	}
-	l.Tell(slog.LevelError, "formetl: a bug in formetl: "+what+"; "+remedy+"\n"+stack)
+	l.Tell(slog.LevelError, "formetl: a bug in formetl: "+what+"; "+ReportBug+"\n"+stack)
 }
 
 // RunError is the failure of one of the runs of a command.

@@ -90,12 +90,12 @@ func (l *Log) Contact(c transport.Contact) {
 	switch {
 	case !l.ToPerson():
 	case c.Reason != "":
-		verb := map[bool]string{true: "is not ready", false: "does not answer"}[c.Answered]
+		verb := map[bool]string{true: "does not answer as it should", false: "does not answer"}[c.Answered]
 		reason, _, _ := strings.Cut(c.Reason, "; ")
 		why := reason[strings.LastIndex(reason, ": ")+1:]
 		s.update(func() {
 			if s.waits = fmt.Sprintf("%s %s (%s)", c.Host, verb, strings.TrimSpace(why)); c.Rest > 0 {
-				s.waits += "; trying again for " + plain.Lasting(c.Rest)
+				s.waits += "; trying for " + plain.Lasting(c.Rest) + " more"
 			}
 		})
 	case c.Answered:

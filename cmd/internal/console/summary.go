@@ -73,12 +73,12 @@ func (l *Log) LogForm(ctx context.Context, log *slog.Logger, f *pipelines.FormRe
 	if request, ok := errors.AsType[*transport.RequestError](cause); ok {
 		cause = cmp.Or(request.Err, cause)
 	}
-	_, told := l.causes.LoadOrStore(cause.Error(), true)
+	first, told := l.causes.LoadOrStore(cause.Error(), f.Form)
 	switch {
 	case !Begun(f):
-		log.LogAttrs(ctx, slog.LevelInfo, "form not begun", attrs...)
+		log.LogAttrs(ctx, slog.LevelInfo, "form not begun; the next run reads it", append(attrs, slog.String("reason", cause.Error()))...)
 	case told:
-		log.LogAttrs(ctx, slog.LevelInfo, "form failed", append(attrs, slog.String("reason", "the same error as that of an earlier form"))...)
+		log.LogAttrs(ctx, slog.LevelInfo, "form failed", append(attrs, slog.String("reason", fmt.Sprintf("the same error as that of form %v above", first)))...)
 	default:
 		hint := Hint(f.Err, "formetl run", Resumable("the next run", &pipelines.Report{Forms: []*pipelines.FormReport{f}}))
 		log.LogAttrs(ctx, slog.LevelError, "form failed", append(attrs, slog.String("error", f.Error), slog.String("hint", hint))...)
@@ -210,7 +210,7 @@ func (l *Log) Summarize(r *pipelines.Report, machinesZone bool) {
 				text = f.Form + ": the columns written have no uploaded files; files of earlier exports stay in " + f.Files.Path // --select may leave out those that do
 			}
 			if n := f.Files.Removed; n > 0 {
-				text += "; " + plain.Plural(n, "older file") + " removed"
+				text += "; " + plain.Plural(n, "file") + " of deleted or edited results removed"
 			}
 			l.Tell(level, text, slog.String("form", f.Form), fileCounts(f.Files), slog.String("path", f.Files.Path))
 		}

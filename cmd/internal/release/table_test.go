@@ -89,7 +89,7 @@ func TestTableOfFiles(t *testing.T) {
 	list := func(when string, want ...string) {
 		t.Helper()
 		_, _, log := w.try("run", w.definition())
-		if all := strings.Contains(log, "this run replaces everything"); all == (when == "edits and a deletion") || strings.Contains(log, "damaged") {
+		if all := strings.Contains(log, "this run reads all results again"); all == (when == "edits and a deletion") || strings.Contains(log, "damaged") {
 			t.Errorf("%s: the log is\n%s", when, log)
 		}
 		got := w.query(`SELECT f.id, item, n, name, status, bytes > 0 AND length(sha256) = 64 AND path LIKE f.id || '/%' FROM forms.form1__files f ORDER BY 1, 2, 3`)

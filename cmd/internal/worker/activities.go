@@ -120,13 +120,17 @@ func (a *Activities) do(own context.Context, work func(context.Context, *slog.Lo
 	beats.Go(func() { p.beat(own, ctx.Done(), func() { cancel(&console.StopError{Signal: syscall.SIGTERM}) }) })
 	defer func() {
 		if v := recover(); v != nil {
-			err = errors.New(transport.RedactAll(fmt.Sprint("a bug in formetl: ", v), p.secrets...))
+			err = errors.New(transport.RedactAll(fmt.Sprintf("a bug in formetl: %v; %s", v, console.ReportBug), p.secrets...))
 			log.LogAttrs(ctx, slog.LevelError, err.Error(), slog.String("stack", transport.RedactAll(string(debug.Stack()), p.secrets...)))
 		}
 		cancel(nil)
 		beats.Wait()
 		if err != nil {
-			log.LogAttrs(own, slog.LevelWarn, "the activity failed", slog.String("error", err.Error()), slog.Int("exit_code", console.ExitCode(err)))
+			what, code := "the activity failed", console.ExitCode(err)
+			if own.Err() == nil && passes(code) {
+				what = "the activity ended early; Temporal starts it again, and it goes on from what was read"
+			}
+			log.LogAttrs(own, slog.LevelWarn, what, slog.String("error", err.Error()), slog.Int("exit_code", code))
 		}
 		err = failure(own, err)
 	}()
