@@ -128,7 +128,7 @@ func (f *formRun) takeOver(ctx context.Context, windows []*reading.Window, inher
 	}
 	f.reader.Log.LogAttrs(ctx, slog.LevelInfo, "resuming from the checkpoint of an earlier run",
 		slog.String("earlier_run", inherited.RunID), slog.Int("windows", whole), slog.Int64("results", results),
-		slog.Duration("opened_ago", f.o.Now().Sub(inherited.OpenedAt).Round(time.Second)))
+		slog.Duration("earlier_run_began_ago", f.o.Now().Sub(inherited.OpenedAt).Round(time.Second)))
 	f.reader.Progress(results)
 	return nil
 }

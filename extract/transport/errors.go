@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 )
 
@@ -75,7 +76,7 @@ type StatusError struct {
 
 // Error names the HTTP status and the pause that the server asks for.
 func (e *StatusError) Error() string {
-	return fmt.Sprintf("HTTP status %d, with an answer that is not the service's but perhaps a proxy's%s", e.Status, ComeBack(e.RetryAfter))
+	return fmt.Sprintf("HTTP status %s, with an answer that is not the service's but perhaps a proxy's%s", strings.TrimSpace(fmt.Sprint(e.Status, " ", http.StatusText(e.Status))), ComeBack(e.RetryAfter))
 }
 
 // ExitCode is 75 where trying again may help, else 69.

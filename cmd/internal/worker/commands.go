@@ -281,7 +281,7 @@ func (p *process) start(ctx context.Context, f *startFlags, path string) error {
 	case err != nil:
 		return temporalError("start the workflow "+id, err)
 	}
-	fmt.Fprintf(p.stderr, "started %s (%s)\n", id, run.GetRunID())
+	fmt.Fprintf(p.stderr, "started the workflow %s (run %s); without --wait, Temporal alone shows how it ends\n", id, run.GetRunID())
 	if !f.wait {
 		return nil
 	}
