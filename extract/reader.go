@@ -271,7 +271,7 @@ func (r *Reader) serve(ctx context.Context, q ResultsQuery) (p *page.Page, limit
 		}
 		r.good.Store(0)
 		if r.limit.CompareAndSwap(int64(limit), int64(limit/2)) && !r.noticed.Swap(true) && r.Notice != nil {
-			r.Notice(fmt.Sprintf("the service cannot return %d results at once; formetl asks for fewer", limit))
+			r.Notice(fmt.Sprintf("the service cannot return %d results at once; formetl asks for fewer, and none is left out", limit))
 		}
 	}
 }

@@ -497,7 +497,7 @@ func (f *exportFlags) resolve(ctx context.Context, p *process, def *definition.D
 		return err
 	}
 	if len(known) <= 1 { // the column of the result's id is always known
-		p.log.Tell(slog.LevelWarn, "note: the form has neither headings nor results yet, so formetl cannot tell whether it has the columns of --where and --select")
+		p.log.Tell(slog.LevelWarn, "note: the form has neither headings nor results yet, so formetl cannot tell whether it has the columns of --where and --select; check their spelling")
 	}
 	given := slices.Clone(def.Extract.Search.Where)
 	for i, c := range given {
