@@ -89,7 +89,7 @@ func (r *runs) replay(ctx context.Context, def *definition.Definition, form pipe
 		still += f.Results
 	}
 	level, text := slog.LevelInfo, fmt.Sprintf("%s: %s read again", form.Form, plain.Plural(form.Results, "rejected result"))
-	because := ", because their values still do not fit the schema, or because the range that was read does not include them"
+	because := ", because their values still do not fit the schema (their dead letters say why), or because the range that was read does not include them"
 	if len(r.failures) > failed { // their errors follow
 		level, text, because = slog.LevelWarn, form.Form+": not all rejected results were replayed, because a run failed (see its error); none is lost", ""
 	}

@@ -78,7 +78,7 @@ func (l *Log) LogForm(ctx context.Context, log *slog.Logger, f *pipelines.FormRe
 	case !Begun(f):
 		log.LogAttrs(ctx, slog.LevelInfo, "form not begun; the next run reads it", append(attrs, slog.String("reason", cause.Error()))...)
 	case told:
-		log.LogAttrs(ctx, slog.LevelInfo, "form failed", append(attrs, slog.String("reason", fmt.Sprintf("the same error as that of form %v above", first)))...)
+		log.LogAttrs(ctx, slog.LevelInfo, "form failed", append(attrs, slog.String("reason", fmt.Sprintf("the same error as that of form %v", first)))...)
 	default:
 		hint := Hint(f.Err, "formetl run", Resumable("the next run", &pipelines.Report{Forms: []*pipelines.FormReport{f}}))
 		log.LogAttrs(ctx, slog.LevelError, "form failed", append(attrs, slog.String("error", f.Error), slog.String("hint", hint))...)
