@@ -56,7 +56,7 @@ func TestPartsGone(t *testing.T) {
 			r.put("days/"+before[2].Path, strings.Repeat("x", int(before[2].Bytes)))
 		}
 		r.o.Range = between(extracttest.Wall(from), extracttest.Wall("2026-01-05"))
-		if plan, err := pipelines.MakePlan(t.Context(), r.daily(days()), r.o, true); err != nil || !strings.HasPrefix(plan.Forms[0].Warnings[0], "2 parts of ") {
+		if plan, err := pipelines.MakePlan(t.Context(), r.daily(days()), r.o, true); err != nil || !strings.HasPrefix(plan.Forms[0].Warnings[0], "missing or damaged: 2 parts of ") {
 			t.Errorf("the plan is %+v, %v", plan.Forms[0], err)
 		}
 		if f := r.runBy(r.daily(days()), r.o).Forms[0]; f.Older != older {
