@@ -2,7 +2,10 @@ package page
 
 import (
 	"cmp"
+	"html"
+	"regexp"
 	"slices"
+	"strings"
 	"sync"
 )
 
@@ -164,3 +167,58 @@ func (p *Page) Filter(keep func(id int64) bool) {
 func (p *Page) SortByID() {
 	slices.SortStableFunc(p.results, func(a, b result) int { return cmp.Compare(a.id, b.id) })
 }
+
+// They are compiled when a label has one of their characters, and not at each start.
+var (
+	lineTags   = compiled(`(?i)</?(?:a|b|big|em|font|i|small|span|strong|sub|sup|u)(?:\s[^<>]*)?/?>`)
+	blockTags  = compiled(`(?i)</?(?:br|center|div|h[1-6]|hr|img|li|ol|p|table|tbody|td|th|tr|ul)(?:\s[^<>]*)?/?>`)
+	references = compiled(`&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z]{2,31}\d{0,2});`)
+)
+
+func compiled(expression string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })
+}
+
+// PlainLabel returns the text of a label that holds HTML, as a form shows it: without tags, with
+// characters in place of references such as &amp;. A label without tags and references, such as
+// "a < b & c", is returned as it is.
+func PlainLabel(label string) string {
+	if !strings.ContainsAny(label, "<&") {
+		return label
+	}
+	text := blockTags().ReplaceAllString(lineTags().ReplaceAllString(label, ""), " ")
+	if text != label { // HTML shows line breaks as blanks
+		text = strings.Join(strings.Fields(text), " ")
+	}
+	return references().ReplaceAllStringFunc(text, html.UnescapeString)
+}
+
+// Metas that have a meaning for reading results.
+const (
+	MetaStatus = "result_status"
+	MetaStart  = "date_start"
+	MetaFinish = "date_finish" // when the result was finished; services filter by this date
+	MetaUpdate = "date_update" // when the result last changed
+)
+
+// metas are the metas that services have, in the order in which API v1 sends them.
+var metas = []string{
+	MetaStatus, "login_username", "login_email", MetaStart, MetaFinish, MetaUpdate,
+	"user_ip", "user_browser", "user_os", "user_device", "user_referrer",
+	"payment_status", "payment_amount", "score",
+}
+
+// MetaPlace returns the position of a meta in the list of the known metas (service-notes.md,
+// "Meta ids"), which orders columns. Unknown metas come last.
+func MetaPlace(id string) int {
+	if i := slices.Index(metas, id); i >= 0 {
+		return i
+	}
+	return len(metas)
+}
+
+// KnownMeta tells whether services have a meta of that id.
+func KnownMeta(id string) bool { return slices.Contains(metas, id) }
+
+// IsDate tells whether a meta, known or unknown, is a date with a time: its id begins with date_.
+func IsDate(id string) bool { return strings.HasPrefix(id, "date_") }

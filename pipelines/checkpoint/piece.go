@@ -16,6 +16,7 @@ import (
 	"github.com/formetl/formetl/extract/page"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/idset"
+	"github.com/formetl/formetl/schemas"
 	"github.com/formetl/formetl/transform"
 )
 
@@ -268,4 +269,38 @@ func pieceOf(name string) (p Piece, isRecord, ok bool) {
 	n, err := strconv.ParseUint(digits, 10, 31)
 	p.number, p.by = int(n), by //nolint:gosec // ParseUint bounds n to 31 bits
 	return p, isRecord, ok && err == nil
+}
+
+// EncodeColumns describes inferred columns for a manifest or a checkpoint. Such columns have
+// no rules for personal data or errors.
+func EncodeColumns(columns []schemas.Column) []load.Column {
+	list := make([]load.Column, 0, len(columns))
+	for _, c := range columns {
+		list = append(list, load.Column{Name: c.Name, Type: c.Type.String(), From: c.From.String(), Label: c.Label})
+	}
+	return list
+}
+
+// DecodeColumns reads inferred columns of a manifest or a checkpoint. It
+// returns an error if no schema may have such columns.
+func DecodeColumns(list []load.Column) ([]schemas.Column, error) {
+	if len(list) == 0 {
+		return nil, nil
+	}
+	columns := make([]schemas.Column, 0, len(list))
+	for i, c := range list {
+		t, err := schemas.ParseType(c.Type)
+		if err != nil {
+			return nil, fmt.Errorf("column %d: %w", i+1, err)
+		}
+		from, err := schemas.ParseSource(c.From)
+		if err != nil {
+			return nil, fmt.Errorf("column %d: %w", i+1, err)
+		}
+		columns = append(columns, schemas.Column{Name: c.Name, From: from, Type: t, Label: c.Label, Inferred: true})
+	}
+	if err := (&schemas.Schema{Columns: columns}).Validate(); err != nil {
+		return nil, err
+	}
+	return columns, nil
 }
