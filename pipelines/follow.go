@@ -83,7 +83,7 @@ func (f *formRun) askChanges(ctx context.Context, d *decision) (err error) {
 	}
 	f.reader.Pages.CountUnstamped(d.changes.Usable)
 	if s := d.changes; s.Reason != "" {
-		f.reader.Log.LogAttrs(ctx, slog.LevelInfo, "the service's list of changes cannot be used; this run reads only the last days (lookback) again, and does not notice changes to older results",
+		f.reader.Log.LogAttrs(ctx, slog.LevelInfo, "the service's list of changes cannot be used; this run reads only the last days (lookback) again, and may not notice changes to older results",
 			slog.String("reason", s.Reason), slog.String("hint", "if older results are edited or deleted, run `"+f.reader.Def.Command("run", "--full")+"` now and then, such as weekly"))
 	}
 	return nil

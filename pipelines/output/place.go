@@ -183,7 +183,7 @@ func Replaceable(def *definition.Definition, err error) error {
 	if def.File == "" {
 		replace = "--fresh"
 	}
-	return &definition.Fault{Text: err.Error(), Cure: "put a good copy of the file back; or read everything again with " + replace + ", without results that the service has deleted; if another program wrote the file, choose another path", Err: err}
+	return &definition.Fault{Text: err.Error(), Cure: "restore the output and this file from the same backup; or read everything again with " + replace + " (results that the service has deleted are then gone); if another program wrote the file, choose another path", Err: err}
 }
 
 // record records the commit of the staged objects.

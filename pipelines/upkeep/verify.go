@@ -140,7 +140,11 @@ func (v *verifier) table(ctx context.Context, out definition.Output, path string
 		if job.Full = true; output.CheckTable(ctx, job, out) != nil {
 			mend = byNoRun
 		}
-		o.about(mend, "%v", misfit)
+		text := misfit.Error()
+		if table, ok := errors.AsType[*load.Error](misfit); ok && mend == byNoRun {
+			text += ": " + table.Remedy
+		}
+		o.about(mend, "%s", text)
 	case !errors.Is(misfit, load.ErrFailed): // a role that may only read cannot load
 		err = errors.Join(err, misfit)
 	}

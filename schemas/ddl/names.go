@@ -91,7 +91,7 @@ func (d *Dialect) check(t Table) error {
 func (l limits) length(name string) string {
 	switch {
 	case strings.ContainsRune(name, 0) || !utf8.ValidString(name):
-		return "is not text that SQL allows"
+		return "is not valid UTF-8, or contains a zero byte"
 	case strings.TrimFunc(name, unicode.IsSpace) == "":
 		return "is empty"
 	case l.bytes > 0 && len(name) > l.bytes:

@@ -93,7 +93,7 @@ only with --force.`,
 	set.StringVar(&f.extract.CustomLabels, "custom-labels", "", "id of a set of custom labels of the service, to name columns by them")
 	set.StringVar(&f.files, "files", "", "also download uploaded files into this folder or s3://bucket/prefix/, with a list in files.csv")
 	set.StringVar(&f.schema, "schema", "", "schema file with the columns and their types, as formetl schema infer writes it (default: all columns, answers as text)")
-	set.StringVar(&f.state, "state", "", "folder or s3://bucket/prefix/ with what unfinished exports read and the count of requests; exports with another one do not know these (default: FORMETL_STATE, or formetl/ in your cache folder)")
+	set.StringVar(&f.state, "state", "", "folder or s3://bucket/prefix/ where exports keep what they have read until they end, and count their requests (default: FORMETL_STATE, or formetl/ in your cache folder)")
 	set.BoolVar(&f.fresh, "fresh", false, "read everything again, instead of resuming an export of the last hour that ended early")
 	f.watch.register(set, "write a report about the export to this file: JSON, or a web page if the name ends with .html")
 	set.BoolVar(&f.noVerify, "no-verify", false, "do not compare with the service's count, so that a missing result is not noticed")

@@ -275,7 +275,7 @@ func (d *DefinitionFlags) Register(set *pflag.FlagSet) {
 // RegisterForms adds only --form, --state and --var.
 func (d *DefinitionFlags) RegisterForms(set *pflag.FlagSet) {
 	set.StringArrayVar(&d.Forms, "form", nil, "only this form of the definition; repeatable")
-	set.StringVar(&d.State, "state", "", "folder or s3://bucket/prefix/ with what unfinished runs read and the count of requests, no watermarks; runs with another one do not know these (default: the definition's, else FORMETL_STATE or .formetl/ beside it)")
+	set.StringVar(&d.State, "state", "", "folder or s3://bucket/prefix/ where runs keep what they have read until they end, and count their requests; give each run the same (default: the definition's, else FORMETL_STATE or .formetl/ beside it)")
 	d.RegisterVariables(set)
 }
 

@@ -160,7 +160,7 @@ is gone, others go on after about a minute.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return p.run(cmd.Context(), f) },
 	}
 	set := cmd.Flags()
-	set.StringVar(&f.state, "state", "", "folder or s3://bucket/prefix/ with what unfinished runs read and the count of requests, no watermarks; runs with another one do not know these (default: the definition's, else FORMETL_STATE or .formetl/ beside it)")
+	set.StringVar(&f.state, "state", "", "folder or s3://bucket/prefix/ where runs keep what they have read until they end, and count their requests; give each run the same (default: the definition's, else FORMETL_STATE or .formetl/ beside it)")
 	set.StringVar(&f.keyFile, "api-key-file", "", "file that contains the API key of the form service, instead of the definitions' references")
 	set.IntVar(&f.activities, "activities", 16, "how many forms this worker runs at once, within the definitions' request budgets")
 	return cmd
