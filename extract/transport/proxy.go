@@ -33,7 +33,7 @@ func proxyFromEnvironment() func(*http.Request) (*url.URL, error) {
 	return func(r *http.Request) (*url.URL, error) {
 		proxy, err := find(r.URL)
 		if err != nil || proxy != nil && proxy.Host == unreadable { // the address may hold a password
-			return nil, &Error{Code: 78, Problem: fmt.Sprintf("the address of the proxy in %s cannot be read; write it as http://host:port", proxyVariable(r.URL.Scheme))}
+			return nil, &Error{Code: 78, Problem: fmt.Sprintf("the address of the proxy in %s cannot be read; write it as http://host:port or http://user:password@host:port, with special characters of the password percent-encoded (# as %%23)", proxyVariable(r.URL.Scheme))}
 		}
 		return proxy, nil
 	}

@@ -47,6 +47,7 @@ func states() map[string]failure {
 		"22":    {load.ErrFailed, "a value does not fit its column", misfit},
 		"22001": {load.ErrFailed, "a text is too long for its column", misfit},
 		"22003": {load.ErrFailed, "a number is out of range for its column", misfit},
+		"22P05": {load.ErrFailed, "a text has a character that the database's encoding cannot hold", "use a database with the encoding UTF8; the server's log may show the character"},
 	}
 }
 
