@@ -11,7 +11,7 @@ import (
 )
 
 // The definition or flags say which span of time a run reads; without an end, it reads
-// up to now. An incremental run never reads beyond. Where nothing bounds results by time or divides them, a run reads all of them
+// up to now. Where nothing bounds results by time or divides them, a run reads all of them
 // without bounds of dates. An incremental run begins at the start of the day that lies
 // `lookback` before the least watermark of its datasets. The parts of a dataset
 // cover time without overlap, so the span is widened to whole parts. Thus
@@ -35,7 +35,7 @@ const (
 // Interval says which span of time a run reads.
 type Interval struct {
 	Given extract.Window // what the user asked for; a missing bound is zero
-	Asked extract.Window // Given with its end filled in, or put to now
+	Asked extract.Window // Given with its end filled in
 	Read  extract.Window // Asked, widened to whole parts of datasets
 	// Complete is an upper bound of the watermark. Results before that time no longer
 	// changed by themselves when the oldest piece was requested.
@@ -58,7 +58,7 @@ type RangeFlags struct {
 // RangeError reports a range that is empty or ends before it begins.
 type RangeError struct {
 	Window  extract.Window
-	Endless bool // the range ends now, less `settle`: it was given no end, or a later one
+	Endless bool // the range was given no end, so that it ends now, less `settle`
 }
 
 // Error gives the range, and why it holds no time.
@@ -78,12 +78,11 @@ func (e *RangeError) ExitCode() int { return 78 }
 func NewInterval(def *definition.Definition, flags RangeFlags, now time.Time) (Interval, error) {
 	i := Interval{Given: Given(def.Extract, flags), Complete: Settled(def, now)}
 	i.Asked = i.Given
-	end := extract.Later(i.Complete, flags.Beyond)
-	if i.Asked.To.IsZero() && !needsNoDates(def, i.Given) || def.Extract.Incremental && i.Asked.To.After(end) {
-		i.Asked.To = end // a part that ended in the future would be read again until then
+	if i.Asked.To.IsZero() && !needsNoDates(def, i.Given) {
+		i.Asked.To = extract.Later(i.Complete, flags.Beyond)
 	}
 	if !i.Asked.From.IsZero() && !i.Asked.From.Before(i.Asked.To) {
-		return i, &RangeError{Window: i.Asked, Endless: i.Endless()}
+		return i, &RangeError{Window: i.Asked, Endless: i.Given.To.IsZero()}
 	}
 	i.Read = i.Asked
 	return i, nil
@@ -141,8 +140,9 @@ func (i Interval) Widened() string {
 // Unbounded tells whether the run asks for all results at once, without bounds of dates.
 func (i Interval) Unbounded() bool { return i.Read == extract.Window{} }
 
-// Endless tells whether formetl chose the range's end. Then results may be dated after it.
-func (i Interval) Endless() bool { return !i.Given.To.Equal(i.Asked.To) }
+// Endless tells whether the range was given no end. Then results may be dated after the end
+// that formetl chose.
+func (i Interval) Endless() bool { return i.Given.To.IsZero() && !i.Unbounded() }
 
 // Decide returns the interval that the run reads. committed are the manifests of the
 // datasets, nil for a dataset that no run has committed. oldest is when the
@@ -157,7 +157,7 @@ func (i Interval) Decide(def *definition.Definition, flags RangeFlags, committed
 			i.Given.From, i.Continues = i.Asked.From, true
 		}
 	}
-	if i.Given.To.IsZero() {
+	if i.Endless() {
 		for _, m := range committed {
 			for _, p := range partsOf(m) { // an earlier run met results that are dated later than now
 				i.Asked.To = extract.Later(i.Asked.To, p.To.Time)
