@@ -47,8 +47,8 @@ type bookColumn struct {
 	PII      string `json:"pii,omitempty"`
 	ListAs   string `json:"list_as,omitempty"`
 	Explode  bool   `json:"explode,omitempty"` // a child output has a row for each list element
-	// Choices are sorted by value. The count is 0 for a choice that only earlier runs saw, or
-	// that the schema declares and no run saw.
+	// Choices are those that the schema declares, in its order, then others sorted by value. The
+	// count is 0 for a choice that only earlier runs saw, or that no run saw.
 	Choices     []bookChoice `json:"choices,omitempty"`
 	ManyChoices bool         `json:"many_choices,omitempty"` // too many or too long values to list
 	Rows        int64        `json:"rows"`
@@ -60,6 +60,8 @@ type bookColumn struct {
 	False       []string     `json:"false_values,omitempty"`
 	Decimal     string       `json:"decimal_separator,omitempty"`
 	Group       string       `json:"group_separator,omitempty"`
+
+	known []string // choices that come first
 }
 
 // bookChoice is a value of a list, or of an item that offers choices.
@@ -163,27 +165,27 @@ func newCodebook(def *definition.Definition, form string, schema *schemas.Schema
 			c.Format, c.True, c.False, c.Decimal, c.Group = r.Formats, r.True, r.False, r.Decimal, r.Group
 			seen := facts.stats.Seen[from]
 			c.Nulls -= seen.Filled
-			known := m.Choices
+			c.known = m.Choices
 			if m.Type == "string" {
-				known = s.Choices
+				c.known = s.Choices
 			}
-			c.choose(seen.Choices, known, seen.Many)
+			c.choose(seen.Choices, nil, seen.Many)
 		}
 		b.Columns = append(b.Columns, c)
 	}
 	return b
 }
 
-// choose lists the choices of a column: those that the run saw, with their counts, and others,
-// with the count 0. It lists none where there are too many choices or the column has a rule
+// choose lists the choices of a column: those that the run saw, with their counts, and known
+// ones and others, with the count 0. It lists none where there are too many choices or the column has a rule
 // for personal data.
 func (c *bookColumn) choose(seen map[string]int64, others []string, many bool) {
 	if c.PII != "" {
 		return
 	}
-	values := slices.Concat(slices.Collect(maps.Keys(seen)), others)
+	values := slices.AppendSeq(others, maps.Keys(seen))
 	slices.Sort(values)
-	values = slices.Compact(values)
+	values = once(slices.Concat(c.known, values))
 	c.Choices, c.ManyChoices = nil, many || len(values) > transform.MostChoices
 	if c.ManyChoices {
 		return

@@ -36,7 +36,7 @@ func sampleFacts() (*schemas.Schema, codebookFacts) {
 		columns: []load.Column{
 			{Name: "id", Type: "int64", From: "result_id"},
 			{Name: "born", Type: "date", From: "item:1", Label: "=Born, or \"adopted\"", ItemType: "date", Index: 1},
-			{Name: "colours", Type: "list<string>", From: "item:2", Label: "Colours <liked>", Choices: []string{"red", "green"}, ItemType: "checkbox", Index: 2},
+			{Name: "colours", Type: "list<string>", From: "item:2", Label: "Colours <liked>", Choices: []string{"=blue", "red", "green"}, ItemType: "checkbox", Index: 2},
 			{Name: "mail", Type: "string", From: "item:3", Label: "Mail", PII: "hmac(1f2e3d4c)"},
 			{Name: "item_4", Type: "string", From: "item:4", Label: "Why?\nTell us"},
 		},
@@ -53,7 +53,7 @@ func sampleFacts() (*schemas.Schema, codebookFacts) {
 const sampleTable = "\uFEFFcolumn,type,from,label,item_type,choices,rows,nulls,pii\r\n" +
 	"id,int64,result_id,,,,5,0,\r\n" +
 	"born,date,item:1,\"'=Born, or \"\"adopted\"\"\",date,,5,2,\r\n" +
-	"colours,list<string>,item:2,Colours <liked>,checkbox,'=blue (2) | green (0) | red (3),5,1,\r\n" +
+	"colours,list<string>,item:2,Colours <liked>,checkbox,'=blue (2) | red (3) | green (0),5,1,\r\n" +
 	"mail,string,item:3,Mail,,,5,0,hmac(1f2e3d4c)\r\n" +
 	"item_4,string,item:4,\"Why?\nTell us\",,too many to list,5,4,\r\n"
 
@@ -71,7 +71,7 @@ const sampleSchema = `{
       "item_type": "date", "index": 1, "rows": 5, "nulls": 2, "nullable": false, "on_error": "set_null", "format": ["MM/DD/YYYY"]},
     {"name": "colours", "type": "list<string>", "from": "item:2", "label": "Colours <liked>",
       "item_type": "checkbox", "index": 2, "list_as": "columns",
-      "choices": [{"value": "=blue", "count": 2}, {"value": "green", "count": 0}, {"value": "red", "count": 3}],
+      "choices": [{"value": "=blue", "count": 2}, {"value": "red", "count": 3}, {"value": "green", "count": 0}],
       "rows": 5, "nulls": 1, "nullable": true, "on_error": "reject"},
     {"name": "mail", "type": "string", "from": "item:3", "label": "Mail", "pii": "hmac(1f2e3d4c)",
       "rows": 5, "nulls": 0, "nullable": true, "on_error": "reject"},
@@ -123,12 +123,12 @@ func TestCodebookRemembers(t *testing.T) {
 		pii     string
 		want    string
 	}{
-		{"a value of before", earlier("", false, "old", "red"), "", "[{=blue 2} {green 0} {old 0} {red 3}] false"},
-		{"another form's", other, "", "[{=blue 2} {green 0} {red 3}] false"},
+		{"a value of before", earlier("", false, "old", "red"), "", "[{=blue 2} {red 3} {green 0} {old 0}] false"},
+		{"another form's", other, "", "[{=blue 2} {red 3} {green 0}] false"},
 		{"many before", earlier("", true), "", "[] true"},
 		{"many together", earlier("", false, lots...), "", "[] true"},
 		{"a rule since", earlier("", false, "old"), "redact", "[] false"},
-		{"a rule before", earlier("redact", false, "old"), "", "[{=blue 2} {green 0} {red 3}] false"},
+		{"a rule before", earlier("redact", false, "old"), "", "[{=blue 2} {red 3} {green 0}] false"},
 	} {
 		s, facts := sampleFacts()
 		facts.columns[2].PII = c.pii

@@ -67,13 +67,7 @@ func (p *place) choices(c schemas.Column, seen transform.Seen, was *load.Column)
 	if was != nil && p.remembers() {
 		all = append(all, was.Choices...)
 	}
-	all = append(all, slices.Sorted(maps.Keys(seen.Choices))...)
-	met := make(map[string]bool, len(all))
-	all = slices.DeleteFunc(all, func(choice string) bool {
-		again := met[choice]
-		met[choice] = true
-		return again
-	})
+	all = once(append(all, slices.Sorted(maps.Keys(seen.Choices))...))
 	if seen.Many || len(all) > transform.MostChoices {
 		return nil, &definition.Fault{
 			Code: 65, Text: fmt.Sprintf(
@@ -82,6 +76,16 @@ func (p *place) choices(c schemas.Column, seen transform.Seen, was *load.Column)
 		}
 	}
 	return all, nil
+}
+
+// once takes away the choices that stand in the list before.
+func once(choices []string) []string {
+	met := make(map[string]bool, len(choices))
+	return slices.DeleteFunc(choices, func(choice string) bool {
+		again := met[choice]
+		met[choice] = true
+		return again
+	})
 }
 
 // remembers tells whether this run keeps the choices of the last run. A dataset
