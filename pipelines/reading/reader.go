@@ -237,7 +237,7 @@ func (e *RejectsError) Error() string {
 
 // Hint says that only a change of the schema helps.
 func (e *RejectsError) Hint() string {
-	return "in the schema, correct what these columns allow (type, format, true_values, decimal_separator, nullable); or write on_error: set_null, which leaves such values empty; or raise max_rejects, which leaves such results out of the outputs"
+	return "in the schema, correct what these columns allow (type, which is list<string> for several values, format, true_values, decimal_separator, nullable); or write on_error: set_null, which leaves such values empty; or raise max_rejects, which leaves such results out of the outputs"
 }
 
 // ExitCode returns 65, an error of the data: another run would meet the same values.

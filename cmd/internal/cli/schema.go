@@ -114,6 +114,9 @@ func schemaInfer(cmd *cobra.Command, p *process, f inferFlags, files []string) e
 	if err != nil {
 		return err
 	}
+	if inferred.Sampled.Results == 0 {
+		p.log.Tell(slog.LevelWarn, "warning: "+f.form+": there are no results to tell the types from, so each item is a string, which takes no several values; infer from a range that has results")
+	}
 	if !toFile {
 		return console.Print(p.stdout, data)
 	}
