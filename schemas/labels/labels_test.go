@@ -55,7 +55,7 @@ func outside(words string) [2]string {
 
 // TestSPSSNames: names are words that SPSS takes, each of which is there once.
 func TestSPSSNames(t *testing.T) {
-	columns := []Column{{Name: "Full name"}, {Name: "with"}, {Name: "comment"}, {Name: "Document"}, {Name: "1st"}, {Name: "full_name"}, {Name: "comment_2"}, {Name: "comment__2"}}
+	columns := []Column{{Name: "Full name"}, {Name: "with"}, {Name: "comment"}, {Name: "Document"}, {Name: "1st"}, {Name: "full_name"}, {Name: "Comment_2"}, {Name: "comment__2"}}
 	if got := strings.Join(spssNames(columns), " "); got != "full_name_2 with_2 comment_3 document_2 v_1st full_name comment_2 comment__2" {
 		t.Error(got)
 	}

@@ -18,8 +18,8 @@ const (
 )
 
 const spssHead = `* Written by formetl schema labels, for SPSS and PSPP. Make it again after each run of formetl: widths and choices may have changed.
-* Choices are numbers here, with their words as value labels; 0 is a choice that this script does not know.
-* Times are local times of the account. An empty text and no text are the same here: missing. A column whose name SPSS cannot take, such as comment, has another one here, such as comment_2.
+* Choices are numbers here, with their words as value labels; 0 is a choice that this script does not know. After another run the numbers may be others, unless the schema declares choices.
+* Times are local times of the account. An empty text and no text are the same here: missing. A column whose name SPSS cannot take, such as comment, has another one here; the variables are in the order of the columns.
 GET DATA
   /TYPE=TXT
   /FILE=%s
@@ -91,7 +91,7 @@ func SPSS(f *File) string {
 }
 
 // spssNames returns names that SPSS takes: words of ASCII that begin with a letter, unique in
-// any letter case. A name of the file that is such a word stays with its column.
+// any letter case. A name of the file that is such a word stays with its column, in lower case.
 func spssNames(columns []Column) (names []string) {
 	var unique schemas.Uniquer
 	// The last three begin commands of PSPP wherever a line begins with them.
@@ -100,8 +100,9 @@ func spssNames(columns []Column) (names []string) {
 	}
 	names = make([]string, len(columns))
 	for i, c := range columns {
-		if strings.ReplaceAll(c.Name, "__", "_") == schemas.Snake(c.Name) && len(c.Name) <= schemas.MaxName && c.Name[0] != '_' && !unique.Taken(c.Name) {
-			names[i] = unique.Name(c.Name)
+		name := strings.ToLower(c.Name)
+		if strings.ReplaceAll(name, "__", "_") == schemas.Snake(c.Name) && len(name) <= schemas.MaxName && name[0] != '_' && !unique.Taken(name) {
+			names[i] = unique.Name(name)
 		}
 	}
 	for i, c := range columns {
