@@ -54,7 +54,7 @@ const otherGeneration = "ask by API v1, which can do it: add --api v1, or write 
 // cannotSearch returns the error for a criterion that API v2 cannot express.
 func cannotSearch(c extract.Criterion, why string) error {
 	c.Column = cmp.Or(c.Given, c.Column)
-	return &transport.Error{Code: 78, Problem: fmt.Sprintf("%s cannot do the search %s: %s", generation, c, why), Remedy: otherGeneration}
+	return &transport.Error{Code: 78, Problem: fmt.Sprintf("%s cannot do the search %s: %s", generation, c, why), Remedy: otherGeneration + "; if the service has no API v1, leave this search out, and filter what was exported"}
 }
 
 // constrain returns the bounds of results as parameters. All bounds of the service are exclusive,
