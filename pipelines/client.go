@@ -59,7 +59,7 @@ func newClient(ctx context.Context, def *definition.Definition, api definition.A
 func automatic(ctx context.Context, def *definition.Definition, o Options) (extract.Client, error) {
 	if !v2.Searches(def.Extract.Search) {
 		def.Source.SetAPI(definition.APIv1)
-		o.Logger.LogAttrs(ctx, slog.LevelWarn, "API v2 cannot do this search, so API v1 is asked: no result is missing, but texts that people typed beside choices stand in the column of the choices, not in one of their own")
+		o.Logger.LogAttrs(ctx, slog.LevelWarn, "API v2 cannot do this search, so API v1 is asked: no result is missing; as always by API v1, texts that people typed beside choices stand in the column of the choices, not in one of their own")
 		return newClient(ctx, def, definition.APIv1, o)
 	}
 	client, err := newClient(ctx, def, definition.APIv2, o)
