@@ -207,7 +207,7 @@ func (l *Log) Summarize(r *pipelines.Report, machinesZone bool) {
 			if rest := f.Files.Rest(); rest != "" {
 				level, text = slog.LevelWarn, text+"; not stored: "+rest
 			} else if r.Definition == "" && f.Files.Files[transport.FileStored] == 0 {
-				text = f.Form + ": the columns written have no uploaded files; files of earlier exports stay in " + f.Files.Path // --select may leave out those that do
+				text = f.Form + ": the columns written have no uploaded files (those that --select leaves out may have some); any files of earlier exports stay in " + f.Files.Path
 			}
 			if n := f.Files.Removed; n > 0 {
 				text += "; " + plain.Plural(n, "file") + " of deleted or edited results removed"
