@@ -597,16 +597,17 @@ func sourceOf(flag, name string, known []schemas.Column) (schemas.Source, error)
 		},
 	} {
 		var found []schemas.Source
+		var names []string
 		for _, c := range known {
 			if is(c) && !slices.Contains(found, c.From) {
-				found = append(found, c.From)
+				found, names = append(found, c.From), append(names, c.Name)
 			}
 		}
 		switch {
 		case len(found) == 1:
 			return found[0], nil
 		case len(found) > 1:
-			return schemas.Source{}, console.Usagef("%s %s: several columns have this label; in its place give the id of the one you mean, %s or %s", flag, name, found[0].ID, found[1].ID)
+			return schemas.Source{}, console.Usagef("%s %s: several columns have this label; give the one you mean, %s", flag, name, strings.Join(names, " or "))
 		}
 	}
 	if len(known) <= 1 {

@@ -39,9 +39,9 @@ func TestFormatOf(t *testing.T) {
 	}
 }
 
-// TestMetaOfAnEmptyForm: before the first result, which shows the metas, a column that has the name
-// of one is not taken for it.
-func TestMetaOfAnEmptyForm(t *testing.T) {
+// TestSourceOf: before the first result, which shows the metas, a column that has the name of one
+// is not taken for it. A label of several columns is told with their names.
+func TestSourceOf(t *testing.T) {
 	item := schemas.Column{Name: "result_status", From: schemas.Source{Kind: schemas.FromItem, ID: "7"}}
 	meta := schemas.Source{Kind: schemas.FromMeta, ID: "result_status"}
 	known := []schemas.Column{{Name: "result_id", From: schemas.Source{Kind: schemas.FromResultID}}, item}
@@ -51,5 +51,9 @@ func TestMetaOfAnEmptyForm(t *testing.T) {
 	known[1].Name = "status"
 	if got, err := sourceOf("--where", "status", known); err != nil || got != item.From {
 		t.Errorf("%v, %v", got, err)
+	}
+	known[0].Label, known[1].Label = "Both", "Both"
+	if _, err := sourceOf("--where", "Both", known); err == nil || !strings.HasSuffix(err.Error(), "give the one you mean, result_id or status") {
+		t.Error(err)
 	}
 }
