@@ -69,17 +69,17 @@ func (l *Log) LogForm(ctx context.Context, log *slog.Logger, f *pipelines.FormRe
 	if l.ToPerson() {
 		return
 	}
+	if !Begun(f) { // its cause is told with the form that failed, or with the stop
+		log.LogAttrs(ctx, slog.LevelInfo, "form not begun, because another form's error or a stop ended the run; the next run reads it", attrs...)
+		return
+	}
 	cause := f.Err
 	if request, ok := errors.AsType[*transport.RequestError](cause); ok {
 		cause = cmp.Or(request.Err, cause)
 	}
-	first, told := l.causes.LoadOrStore(cause.Error(), f.Form)
-	switch {
-	case !Begun(f):
-		log.LogAttrs(ctx, slog.LevelInfo, "form not begun; the next run reads it", append(attrs, slog.String("reason", cause.Error()))...)
-	case told:
+	if first, told := l.causes.LoadOrStore(cause.Error(), f.Form); told {
 		log.LogAttrs(ctx, slog.LevelInfo, "form failed", append(attrs, slog.String("reason", fmt.Sprintf("the same error as that of form %v", first)))...)
-	default:
+	} else {
 		hint := Hint(f.Err, "formetl run", Resumable("the next run", &pipelines.Report{Forms: []*pipelines.FormReport{f}}))
 		log.LogAttrs(ctx, slog.LevelError, "form failed", append(attrs, slog.String("error", f.Error), slog.String("hint", hint))...)
 	}
