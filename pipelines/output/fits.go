@@ -220,17 +220,26 @@ func sameRule(was, is string) bool {
 // committed column. Older parts would show what the new rule hides, or hold
 // hashes unlike the new ones.
 func (p *place) checkRules(committed []load.Column, s *schemas.Schema) error {
-	for _, was := range committed {
-		is, same := "unprotected (not in the schema)", was.PII == "" || !s.Adds()
-		if now, ok := columnFrom(s, was.From); ok {
-			rule := ruleOf(now, s.HMACKey)
-			is, same = described(rule), sameRule(was.PII, rule)
-		}
-		if !same {
-			return p.changed("column "+was.Name, described(was.PII), is, "; the values in older parts stay as they were written, unlike new ones")
-		}
+	if changed := RuleChanges(committed, s); len(changed) > 0 {
+		x := changed[0]
+		return p.changed("column "+x.Column, described(x.Was), described(x.Is), "; the values in older parts stay as they were written, unlike new ones")
 	}
 	return nil
+}
+
+// RuleChanges returns the columns of a manifest for which the schema has another pii rule.
+func RuleChanges(committed []load.Column, s *schemas.Schema) (changes []schemas.Change) {
+	for _, was := range committed {
+		is, same := "", was.PII == "" || !s.Adds()
+		if now, ok := columnFrom(s, was.From); ok {
+			is = ruleOf(now, s.HMACKey)
+			same = sameRule(was.PII, is)
+		}
+		if !same {
+			changes = append(changes, schemas.Change{Kind: schemas.RuleChanged, From: was.From, Column: was.Name, Key: "pii", Was: was.PII, Is: is, Breaking: true})
+		}
+	}
+	return changes
 }
 
 // described returns a pii rule as text for people.

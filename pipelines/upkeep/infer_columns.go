@@ -24,7 +24,8 @@ type FormColumns struct {
 	Origin  string
 	Sampled int // with OriginSample: how many results the columns were inferred from
 	Schema  *schemas.Schema
-	// Edits are changes of the schema that runs refuse, because the outputs have other names or types.
+	// Edits are changes of the schema that runs refuse, because the outputs have other names, types or
+	// pii rules, or columns that it lacks.
 	Edits []schemas.Change
 }
 
@@ -32,7 +33,7 @@ type FormColumns struct {
 // schema with what earlier runs added, or without a schema those of the manifests that earlier
 // runs left. It returns nil if there is neither, so that only the service can tell.
 func KnownColumns(ctx context.Context, def *definition.Definition, o pipelines.Options, form string) (*FormColumns, error) {
-	written, err := outputColumns(ctx, def, o.WithDefaults(), form)
+	written, rules, err := outputColumns(ctx, def, o.WithDefaults(), form)
 	if err != nil {
 		return nil, err
 	}
@@ -43,19 +44,20 @@ func KnownColumns(ctx context.Context, def *definition.Definition, o pipelines.O
 			s.Columns = schemas.Merge(s.Columns, written)
 		}
 		edits := slices.DeleteFunc(schemas.Diff(&schemas.Schema{Columns: written}, &s), func(x schemas.Change) bool {
-			return x.Kind != schemas.ColumnRenamed && x.Key != "type"
+			return x.Kind != schemas.ColumnRenamed && x.Kind != schemas.ColumnRemoved && x.Key != "type"
 		})
-		return &FormColumns{Origin: OriginSchema, Schema: &s, Edits: edits}, nil
+		return &FormColumns{Origin: OriginSchema, Schema: &s, Edits: append(edits, rules...)}, nil
 	case len(written) > 0:
 		return &FormColumns{Origin: OriginManifest, Schema: &schemas.Schema{Name: form, Columns: written}}, nil
 	}
 	return nil, nil
 }
 
-// outputColumns returns the columns that the manifests of all outputs list, merged. As in a run,
+// outputColumns returns the columns that the manifests of all outputs list, merged, and those of
+// datasets for which the definition's schema has another pii rule. As in a run,
 // columns of single files count only if no dataset has any, because a run writes a file anew, and
 // leaves the older parts of a dataset.
-func outputColumns(ctx context.Context, def *definition.Definition, o pipelines.Options, form string) ([]schemas.Column, error) {
+func outputColumns(ctx context.Context, def *definition.Definition, o pipelines.Options, form string) (columns []schemas.Column, rules []schemas.Change, err error) {
 	job := o.Job(def, form)
 	var sets, files []schemas.Column
 	for _, out := range def.Outputs {
@@ -65,24 +67,27 @@ func outputColumns(ctx context.Context, def *definition.Definition, o pipelines.
 		m, err := job.Manifest(ctx, out)
 		switch {
 		case err != nil:
-			return nil, err
+			return nil, nil, err
 		case m == nil:
 			continue
 		}
 		columns, err := output.ColumnsOf(m)
 		switch {
 		case err != nil:
-			return nil, fmt.Errorf("%s: %w", out.Path, err)
+			return nil, nil, fmt.Errorf("%s: %w", out.Path, err)
 		case out.Dataset():
 			sets = schemas.Merge(sets, columns)
+			if def.Schema != nil && len(rules) == 0 { // the outputs mostly agree
+				rules = output.RuleChanges(m.Schema, def.Schema)
+			}
 		case def.Schema == nil:
 			files = schemas.Merge(files, columns)
 		}
 	}
 	if len(sets) > 0 {
-		return sets, nil
+		return sets, rules, nil
 	}
-	return files, nil
+	return files, nil, nil
 }
 
 // InferColumns returns the columns that a run without a schema would write, from the form's
