@@ -128,7 +128,7 @@ func logChanges(ctx context.Context, log *slog.Logger, changes []schemas.Change)
 			}
 		}
 		if c.Kind == schemas.ColumnRemoved {
-			attrs = append(attrs, slog.String("hint", "if the schema lists the column, it stays empty: correct its id there, or remove it if the question is gone"))
+			attrs = append(attrs, slog.String("hint", "if the schema lists the column, it stays empty: correct its id there; or, if the question is gone, remove it (unless unknown: add is set, run with --full then)"))
 		}
 		log.LogAttrs(ctx, slog.LevelWarn, "the form or its schema changed: "+what, attrs...)
 	}
