@@ -281,7 +281,7 @@ func Outcome(code int, begun bool) string {
 	}
 	return cmp.Or(map[int]string{
 		ExitOK: "done", ExitData: "problem with the data", ExitNoInput: "not found", ExitUnavailable: "service failed", ExitBug: "bug",
-		ExitCantCreate: "output not created", ExitIO: "output failed", ExitTemporary: "temporary failure", ExitNoPermission: "key refused",
+		ExitCantCreate: "output not created", ExitIO: "output failed", ExitTemporary: "temporary failure", ExitNoPermission: "key or password refused",
 		ExitConfig: "definition or address wrong", ExitHungUp: "stopped", ExitInterrupted: "stopped", ExitTerminated: "stopped",
 	}[code], "failed")
 }
