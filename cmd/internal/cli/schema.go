@@ -132,9 +132,10 @@ func schemaShowCommand(p *process) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show DEFINITION",
 		Short: "Show the columns that a run of a definition writes",
-		Long: `Show lists the columns that a run of the definition writes. They come from its
-schema; without one from the manifest of an earlier run; without that from a sample of
-the form's results, those of --from and --to if you give them. Only that asks the service.`,
+		Long: `Show lists the columns that a run of the definition writes, and those with pii: drop,
+which it leaves out. They come from its schema; without one from the manifest of an
+earlier run; without that from a sample of the form's results, those of --from and --to
+if you give them. Only that asks the service.`,
 		Example: `  formetl schema show feedback.yaml
   formetl schema show feedback.yaml --form form1`,
 		Args: console.OneDefinition,
@@ -161,6 +162,9 @@ func schemaShow(ctx context.Context, p *process, files []string, f console.Defin
 	text := ""
 	return p.eachForm(ctx, &f, defs[0], options, forms, func(_ *definition.Definition, form string, found *upkeep.FormColumns) error {
 		columns := found.Schema.Columns
+		if len(forms) > 1 {
+			text += "form " + form + "\n"
+		}
 		text += console.Columns("", columnRows(columns))
 		if err := console.Print(p.stdout, []byte(text)); err != nil {
 			return err
