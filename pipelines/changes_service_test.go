@@ -1,6 +1,8 @@
 package pipelines_test
 
 import (
+	"bytes"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -117,7 +119,12 @@ func TestUndatedBehindManyChanges(t *testing.T) {
 			s.insert(20_000+id, s.clock.Format(formservice.WallTime))
 		}
 	})
+	var log bytes.Buffer
+	s.o.Logger = slog.New(slog.NewTextHandler(&log, nil))
 	run()
+	if text := log.String(); !strings.Contains(text, "reads the last days (lookback) again, and older parts") || strings.Contains(text, "--full") {
+		t.Error(text)
+	}
 }
 
 // TestClockSetBackFar: a clock that is set back by more than the margin hides edits
