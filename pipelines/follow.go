@@ -84,10 +84,9 @@ func (f *formRun) askChanges(ctx context.Context, d *decision) (err error) {
 	f.reader.Pages.CountUnstamped(d.changes.Usable)
 	if s := d.changes; s.Reason != "" {
 		what, attrs := "this run does not know what changes while it reads", []slog.Attr{slog.String("reason", s.Reason)}
-		switch {
-		case s.UndatedStale:
+		if s.UndatedStale {
 			what = "this run reads the last days (lookback) again, and older parts that may hold changed results"
-		case d.Continues:
+		} else if d.Continues {
 			what = "this run reads only the last days (lookback) again, and may not notice changes to older results"
 			attrs = append(attrs, slog.String("hint", "if older results are edited or deleted, run `"+f.reader.Def.Command("run", "--full")+"` now and then, such as weekly"))
 		}

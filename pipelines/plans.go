@@ -339,8 +339,7 @@ func expend(r definition.Requests, total *int64) Budget {
 		if total == nil || budget <= 0 {
 			return nil
 		}
-		part := math.Round(float64(*total)/float64(budget)*1e4) / 1e4 // more decimals would claim more than is known
-		return &part
+		return new(math.Round(float64(*total)/float64(budget)*1e4) / 1e4) // more decimals would claim more than is known
 	}
 	return Budget{PerMinute: r.PerMinute, PerDay: r.PerDay, Minutes: of(r.PerMinute), DayShare: of(r.PerDay)}
 }

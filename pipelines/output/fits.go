@@ -179,7 +179,7 @@ func (p *place) keepsColumns(kept []schemas.Column, s *schemas.Schema) error {
 		return nil // every earlier column stays
 	}
 	for _, k := range kept {
-		if !hasSource(s.Columns, k.From) {
+		if s.Find(k.From) < 0 {
 			return p.changed("column "+k.Name, "from "+k.From.String(), "left out", "; parts that are read again would lose its values")
 		}
 	}
@@ -193,7 +193,7 @@ func (p *place) changed(what, was, is, why string) error {
 	return &definition.Fault{
 		Code: 78,
 		Text: fmt.Sprintf("%s: this output is left as it is, because %s was %s and is %s now%s", p.Path, what, was, is, why),
-		Cure: fmt.Sprintf("undo the change, or give the output a new path, or run `%s`: it reads everything again and replaces the outputs, which then lack results that the service has deleted", p.job.Def.Command("run", "--full")),
+		Cure: fmt.Sprintf("undo the change, or give the output a new path, or run `%s` (for each form named in such an error): it reads everything again and replaces the outputs, which then lack results that the service has deleted", p.job.Def.Command("run", "--full")),
 	}
 }
 
@@ -210,12 +210,6 @@ func ruleOf(c schemas.Column, key schemas.HMACKey) string {
 
 const hmacRule = "hmac"
 
-// sameRule tells whether two pii rules are the same. If is is an hmac rule without a key,
-// because no secret was read, it equals an hmac rule with any key.
-func sameRule(was, is string) bool {
-	return was == is || is == hmacRule && strings.HasPrefix(was, hmacRule+"(")
-}
-
 // checkRules returns an error if the schema has another pii rule for a
 // committed column. Older parts would show what the new rule hides, or hold
 // hashes unlike the new ones.
@@ -227,13 +221,14 @@ func (p *place) checkRules(committed []load.Column, s *schemas.Schema) error {
 	return nil
 }
 
-// RuleChanges returns the columns of a manifest for which the schema has another pii rule.
+// RuleChanges returns the columns of a manifest for which the schema has another pii rule. An hmac
+// rule without a key, because no secret was read, equals one with any key.
 func RuleChanges(committed []load.Column, s *schemas.Schema) (changes []schemas.Change) {
 	for _, was := range committed {
 		is, same := "", was.PII == "" || !s.Adds()
 		if now, ok := columnFrom(s, was.From); ok {
 			is = ruleOf(now, s.HMACKey)
-			same = sameRule(was.PII, is)
+			same = was.PII == is || is == hmacRule && strings.HasPrefix(was.PII, hmacRule+"(")
 		}
 		if !same {
 			changes = append(changes, schemas.Change{Kind: schemas.RuleChanged, From: was.From, Column: was.Name, Key: "pii", Was: was.PII, Is: is, Breaking: true})

@@ -58,10 +58,6 @@ func (f FormSeen) Changes(before *load.Manifest, whole bool) []schemas.Change {
 	return append(changes, f.ignored(before)...)
 }
 
-func hasSource(columns []schemas.Column, from schemas.Source) bool {
-	return slices.ContainsFunc(columns, func(c schemas.Column) bool { return c.From == from })
-}
-
 // column lists what changed on the form of a field that has the column c. was is the column in
 // the manifest before, nil where that had none. added tells that this run added the column.
 func (f FormSeen) column(c schemas.Column, was *load.Column, added bool, gone func(schemas.Source, string, bool) bool) []schemas.Change {
@@ -108,7 +104,7 @@ func (f FormSeen) dropped(before *load.Manifest) []schemas.Change {
 	var changes []schemas.Change
 	for _, was := range before.Schema {
 		from, err := schemas.ParseSource(was.From)
-		if err != nil || hasSource(f.Columns, from) {
+		if err != nil || slices.ContainsFunc(f.Columns, func(c schemas.Column) bool { return c.From == from }) {
 			continue
 		}
 		changes = append(changes, schemas.Change{

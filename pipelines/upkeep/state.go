@@ -154,8 +154,7 @@ func nextBeginning(def *definition.Definition, o pipelines.Options, outputs []*O
 	if w := reading.LeastWatermark(manifests); !w.IsZero() {
 		from = reading.Since(def.Extract, w, asked.Asked.To)
 	}
-	next := load.Wall(from)
-	return &next
+	return new(load.Wall(from))
 }
 
 // ResetReport is what ResetState did.

@@ -50,7 +50,7 @@ func check(ctx context.Context, dest load.Destination, path, file string) (*Veri
 
 // of sets what the manifest m tells of the output: form, pipeline, run, parts and range.
 func (o *Verified) of(m *load.Manifest) {
-	o.Manifest, o.Form, o.Pipeline, o.RunID, o.Parts = m, m.Form, m.Pipeline, m.RunID, len(m.Parts)
+	o.Manifest, o.Form, o.Pipeline, o.RunID, o.Parts, o.Rejected = m, m.Form, m.Pipeline, m.RunID, len(m.Parts), m.Rejected
 	o.Covers, o.Undated = m.Covers()
 }
 

@@ -41,8 +41,9 @@ type Verified struct {
 	Pipeline string    `json:"pipeline"`
 	RunID    string    `json:"run_id"`
 	Parts    int       `json:"parts"`
-	Rows     int64     `json:"rows"`  // rows of the parts whose bytes are right
-	Bytes    int64     `json:"bytes"` // bytes of all parts, as the manifest says
+	Rows     int64     `json:"rows"`               // rows of the parts whose bytes are right
+	Rejected int64     `json:"rejected,omitempty"` // results that were rejected, as the manifest says
+	Bytes    int64     `json:"bytes"`              // bytes of all parts, as the manifest says
 	Problems []Problem `json:"problems"`
 	// Notes say what of the output could not be checked, and why.
 	Notes []string `json:"notes"`

@@ -15,6 +15,7 @@ import (
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/reading"
 	"github.com/formetl/formetl/pipelines/upkeep"
 	"github.com/formetl/formetl/schemas/plain"
 )
@@ -117,6 +118,7 @@ type lastCommitJSON struct {
 	CreatedAt *time.Time  `json:"created_at"`
 	Range     *load.Range `json:"range"`
 	Rows      *int64      `json:"rows"`
+	Rejected  int64       `json:"rejected,omitempty"`
 	Parts     *int        `json:"parts"`
 }
 
@@ -176,7 +178,7 @@ func outputOf(r *upkeep.StateReport, out *upkeep.OutputState) outputStateJSON {
 		j.WatermarkAge = new(int64(r.Now.Sub(console.FirstInstant(w, r.Definition.Source.Zone)) / time.Second))
 	}
 	if m := out.Manifest; m != nil {
-		j.lastCommitJSON = lastCommitJSON{&m.RunID, &m.CreatedAt, &m.Range, &m.Rows, new(len(m.Parts))}
+		j.lastCommitJSON = lastCommitJSON{&m.RunID, &m.CreatedAt, &m.Range, &m.Rows, m.Rejected, new(len(m.Parts))}
 		j.Changes = m.Changes
 	}
 	if h := out.Holder; h != nil {
@@ -238,13 +240,14 @@ func modeOf(r *upkeep.StateReport) string {
 func stateText(r *upkeep.StateReport) string {
 	w := new(strings.Builder)
 	fmt.Fprintf(w, "pipeline %s, mode %s, times in %s\n", plain.Line(r.Definition.Name), modeOf(r), r.Definition.Source.Zone)
+	asks := r.Definition.Extract.Changes != definition.ChangesLookback && reading.Form{Def: r.Definition}.Uncounted() == ""
 	for _, form := range r.Forms {
 		fmt.Fprintf(w, "\nform %s\n", plain.Line(form.Form))
 		if form.Next != nil {
 			next := "begins at " + console.Beginning(*form.Next)
-			if !slices.ContainsFunc(form.Outputs, func(o *upkeep.OutputState) bool {
-				return o.Manifest == nil || o.Manifest.Changes == nil || o.Manifest.Changes.Method != load.MethodChanges
-			}) { // every output's last run found out what had changed
+			if asks && !slices.ContainsFunc(form.Outputs, func(o *upkeep.OutputState) bool {
+				return o.Manifest == nil || o.Manifest.Changes == nil || o.Manifest.Changes.KnownTo.IsZero() || o.Manifest.Changes.Witness == ""
+			}) { // it is known of every output up to when changes are known
 				next = "begins at the watermark, and reads what changed before it; only if the service cannot list that, it " + next
 			}
 			fmt.Fprintf(w, "  the next run %s\n", next)

@@ -128,6 +128,14 @@ budget
 checkpoints of runs that ended early, with what the next run need not read again
   form form2  run run5  4 windows  1,200 results  34.0 kB
 `
+	r := stateReport(t)
+	r.Definition.Extract.Verify = true
+	m := r.Forms[0].Outputs[0].Manifest
+	m.Rejected, m.Changes.Method, m.Changes.Witness = 30, load.MethodLookback, "meta:date_finish"
+	r.Forms[0].Outputs = r.Forms[0].Outputs[:1]
+	if got := stateText(r); !strings.Contains(got, "the next run begins at the watermark, and reads what changed") || !strings.Contains(got, "(exclusive), besides 30 rejected results\n") {
+		t.Errorf("after a run that could not list the changes: %s", got)
+	}
 	if got := stateText(stateReport(t)); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}

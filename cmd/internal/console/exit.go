@@ -11,7 +11,6 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/output"
 )
@@ -156,9 +155,6 @@ func Hint(err error, command, resumable string) string {
 		hint = cmp.Or(hint, wrong.Cure, "fix this, then check it with `formetl validate "+definition.ShellWord(wrong.File)+"`")
 	}
 	hint = cmp.Or(hint, hintOf(code, command))
-	if forms, ok := errors.AsType[*pipelines.FormsError](err); ok && len(forms.Errors) > 1 && strings.Contains(hint, " --form ") {
-		hint += "; add --form for each other form that failed for the same reason"
-	}
 	if !strings.Contains(hint, "command again") {
 		return hint
 	}

@@ -228,7 +228,6 @@ func TestHint(t *testing.T) {
 		{&definition.Error{File: "p.yaml"}, "run", "", "fix this, then check it with `formetl validate p.yaml`"},
 		{&definition.Error{}, "validate", "", ""},
 		{&definition.Fault{Code: ExitConfig, Cure: "restore it"}, "run", "", "restore it"},
-		{&pipelines.FormsError{Errors: []error{&definition.Fault{Code: ExitConfig, Cure: "run x --form a --full"}, &definition.Fault{Code: ExitConfig}}}, "plan", "", "run x --form a --full; add --form for each other form that failed for the same reason"},
 		{&reconcile.VerifyError{}, "run", "no result is kept", "try again later; or go on without this check, though results may be missing, with --no-verify (export) or verify: false in the definition; if it stays so, only those who run the service can mend it: send them this message and the table that `formetl doctor DEFINITION` prints, which contains no answers (`formetl init` writes a definition)"},
 		{&transport.ServiceError{Code: transport.CodeInvalidValue, Status: 400, Asked: "view 77"}, "export", "", "the likely cause is what was asked for: view 77; give another, or leave it out"},
 		{&transport.RequestError{Err: service(transport.CodeInvalidValue, 400)}, "export", "", "the service does not take what formetl sent; try the other API (api: v1 or v2 in the definition, --api in a command without one), or send this message to those who run the service"},

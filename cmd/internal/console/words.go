@@ -56,14 +56,18 @@ func Range(r load.Range) string {
 	return Beginning(r.From) + " to " + r.To.String() + " (exclusive)"
 }
 
-// Covered returns the range that the parts of a manifest cover, as text. If the parts are of several
-// runs, it is more than the range of the manifest's own run.
+// Covered returns the range that the parts of a manifest cover, as text, and how many of its results
+// were rejected. If the parts are of several runs, it is more than the range of the manifest's own run.
 func Covered(m *load.Manifest) string {
 	covered, undated := m.Covers()
+	text := Range(covered)
 	if undated {
-		return Range(covered) + " and those without a date"
+		text += " and those without a date"
 	}
-	return Range(covered)
+	if m.Rejected > 0 {
+		text += ", besides " + plain.Plural(m.Rejected, "rejected result")
+	}
+	return text
 }
 
 // Beginning returns as text when a range begins; for the zero time that is "the first result".
