@@ -161,15 +161,14 @@ func schemaShow(ctx context.Context, p *process, files []string, f console.Defin
 	}
 	text := ""
 	return p.eachForm(ctx, &f, defs[0], options, forms, func(_ *definition.Definition, form string, found *upkeep.FormColumns) error {
-		columns := found.Schema.Columns
 		if len(forms) > 1 {
 			text += "form " + form + "\n"
 		}
-		text += console.Columns("", columnRows(columns))
+		text += console.Columns("", columnRows(found.Schema.Columns))
 		if err := console.Print(p.stdout, []byte(text)); err != nil {
 			return err
 		}
-		p.log.Tell(slog.LevelInfo, fmt.Sprintf("form %s: %s, from %s", form, plain.Plural(len(columns), "column"), from[found.Origin]))
+		p.log.Tell(slog.LevelInfo, fmt.Sprintf("form %s: %s, from %s", form, plain.Plural(len(found.Schema.Columns), "column"), from[found.Origin]))
 		text = "\n" // an empty line between two tables
 		return nil
 	})

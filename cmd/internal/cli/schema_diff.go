@@ -181,6 +181,7 @@ func (f *diffFlags) open(ctx context.Context, p *process, set *pflag.FlagSet, fi
 	if err != nil {
 		return nil, nil, &console.CodeError{Code: console.ExitUsage, Err: err}
 	}
+	def.Names = schemas.ByLabel // as an export by the schema names what the schema lacks
 	schema, err = definition.LoadSchema(file, nil)
 	return def, schema, err
 }
