@@ -137,7 +137,7 @@ func Examine(ctx context.Context, def *definition.Definition, o pipelines.Option
 	} else {
 		var err error
 		state, err = State(ctx, &usable, o)
-		e.leftovers(state)
+		e.leftovers(ctx, &usable, state)
 		if err != nil && len(state.Forms) == 0 {
 			e.skip(strings.ReplaceAll(err.Error(), "\n", "; "), "runs")
 		}

@@ -86,13 +86,22 @@ func checkpointCheck(state *StateReport) Check {
 }
 
 // leftovers adds a check for each output that tells what earlier runs left there: a lease, a commit
-// that is not finished, staged files, parts that no manifest lists.
-func (e *examination) leftovers(state *StateReport) {
+// that is not finished, staged files, parts that no manifest lists; and one that failed for a form
+// with an output that a run would leave as it is, because the definition has changed since.
+func (e *examination) leftovers(ctx context.Context, usable *definition.Definition, state *StateReport) {
 	for _, f := range state.Forms {
 		for _, at := range f.Outputs {
 			if !at.PerRun {
 				e.add(e.leftoversAt(at))
 			}
+		}
+		def, err := usable.For(f.Form)
+		if err != nil {
+			continue // a schema that is wrong has a check of its own
+		}
+		_, err = output.Look(ctx, e.o.Job(def, f.Form))
+		if changed, ok := errors.AsType[*definition.Fault](err); ok && changed.Code == 78 {
+			e.add(failed("definition", f.Form, changed, changed.Cure))
 		}
 	}
 }
