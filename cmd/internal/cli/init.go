@@ -65,7 +65,7 @@ for the API key itself, only where the key is, and writes the key nowhere.`,
 	set.BoolVar(&a.allowHTTP, "allow-http", false, "also allow http:// to other machines, which sends the key unencrypted")
 	set.StringVar(&a.zone, "timezone", "", "time zone of the account, such as America/Chicago (or FORMETL_TIMEZONE; default: this machine's)")
 	set.StringArrayVar(&a.forms, "form", nil, "name of a form, or a pattern such as 'survey*', or '*' for all forms; repeatable")
-	set.StringArrayVar(&a.paths, "path", nil, "where to write: a path from the definition's folder, or s3://bucket/path; one that ends with a slash is a dataset; {form} stands for the form's name; repeatable (default: out/{form}.csv; none with --table)")
+	set.StringArrayVar(&a.paths, "path", nil, "where to write: a path from the definition's folder, or s3://bucket/path; one that ends with a slash is a dataset; {form} stands for the form's name; repeatable (default: out/{form}.csv; lake/{form}/ with --mode incremental or --partition; none with --table)")
 	set.StringVar(&a.format, "format", "", "format of the outputs (default: by a file's name; parquet for a dataset)")
 	set.StringVar(&a.partition, "partition", "", "folders of a dataset: none, day, month or year (default month)")
 	set.StringVar(&a.table, "table", "", "table of a PostgreSQL database to write, such as forms.{form}")
@@ -449,7 +449,7 @@ func (s *initSession) parse(o definition.LoadOptions) (*definition.Definition, e
 }
 
 // asFlags replaces keys in what is wrong with an answer by flags.
-var asFlags = strings.NewReplacer("set allow_http: true", "start init with --allow-http", "api_key: ${env:NAME}", "--api-key-reference '${env:NAME}'", "api_key: ${file:PATH}", "--api-key-reference '${file:PATH}'", "mode: ", "--mode ",
+var asFlags = strings.NewReplacer("set allow_http: true", "start init with --allow-http", "api_key: ${env:NAME}", "--api-key-reference '${env:NAME}'", "api_key: ${file:PATH}", "--api-key-reference '${file:PATH}'", "mode: ", "--mode ", ", and format: beside it", "",
 	"names: ", "--names ", "dsn: ", "--dsn ", "add format:", "start init with --format", "be in a definition", "be given", "load[0].path", "another --path", "; if a codebook is in the way, write codebook: false", "")
 
 // flag returns the flag that gives what stands under a key of the definition; of several paths the
@@ -586,6 +586,9 @@ func (s *initSession) proposed() initAnswers {
 		a.forms = []string{s.listed[0].Directory}
 	} else if len(a.forms) == 0 && slices.Contains(s.known, s.pasted) {
 		a.forms = []string{s.pasted}
+	}
+	if a.kind == "" && (a.mode == "incremental" || a.partition != "") { // then it cannot be a file
+		a.kind = datasetKind
 	}
 	a.kind = cmp.Or(a.kind, fileKind)
 	switch {

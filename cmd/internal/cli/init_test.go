@@ -268,7 +268,7 @@ func TestInitRefusesFlags(t *testing.T) {
 		{"--path a/ --partition weekly", "--partition", ""},
 		{"--path a.csv --partition day", "--partition", "a dataset is a folder; end a path with a slash"},
 		{"--path a/ --mode incrementl", "--mode", "did you mean incremental?"},
-		{"--path a/ --path a.csv --mode incremental", "--path a.csv", "--mode incremental needs a dataset"},
+		{"--path a/ --path a.csv --mode incremental", "--path a.csv", "such as feedback/; or write --mode full"},
 		{"--names labels", "--names", "did you mean label?"},
 		{"-o a.json", "--output", "has to end with .yaml"},
 		{"-o a:b.yaml", "--output", "contains a colon"},
