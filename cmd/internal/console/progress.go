@@ -152,6 +152,9 @@ func (p *Progress) sum() (sum pipelines.Progress, remaining int64, known bool) {
 // show draws the bar.
 func (p *Progress) show(began, now time.Time) {
 	line := p.line(began, now)
+	if line == "" && now.Sub(began) > time.Second {
+		line = "planning …"
+	}
 	p.out.update(func() { p.out.bar = line })
 }
 
@@ -179,6 +182,7 @@ func (p *Progress) line(began, now time.Time) string {
 	case now.Before(p.until):
 		parts = append(parts, fmt.Sprintf("waiting %s for the request budget", p.until.Sub(now).Round(time.Second)))
 	case sum.PerMinute > 0 && (!p.until.IsZero() || sum.Requests*sum.Expected > sum.PerMinute*sum.Rows): // how long the run waits for its budget is not known
+	case sum.Windows > 0 && sum.WindowsDone >= sum.Windows: // what is left, such as results without a date, may take a request each
 	case remaining > 0 && sum.Rows > 0:
 		left := float64(now.Sub(began)) * float64(remaining) / float64(sum.Rows)
 		parts = append(parts, time.Duration(left).Round(time.Second).String()+" left")

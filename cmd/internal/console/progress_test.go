@@ -101,6 +101,7 @@ func TestProgressSays(t *testing.T) {
 			t.Fatal(err)
 		}
 		stop := p.Start(t.Context(), slog.New(slog.DiscardHandler), time.Now(), nil)
+		p.show(time.Now().Add(-time.Minute), time.Now())
 		p.Wait(time.Now().Add(after))
 		p.Update(pipelines.Progress{Form: "f", Forms: 2, Rows: 5, Expected: 5})
 		p.Update(pipelines.Progress{Form: "g", Forms: 2, Rows: 3, Expected: 3})
@@ -114,11 +115,15 @@ func TestProgressSays(t *testing.T) {
 				t.Errorf("with %d requests a minute: %q", most, line)
 			}
 		}
+		p.Update(pipelines.Progress{Form: "f", Forms: 2, Rows: 1, Expected: 5, Windows: 1, WindowsDone: 1}) // the rest has no date
+		if line := p.line(time.Now(), time.Now()); strings.Contains(line, " left") {
+			t.Errorf("after the last window: %q", line)
+		}
 		p.Update(pipelines.Progress{Form: "g", Forms: 2, Rows: 3, Expected: 3, Files: 7, FilesPlanned: 9, Done: true})
 		p.Update(pipelines.Progress{Form: "f", Failed: true})
 		stop()
 		text := out.drawn()
-		if !strings.Contains(text, want) || !strings.Contains(text, "50 %") || !strings.Contains(text, "4 / 8 results, 7 of 9 files") || strings.Count(text, "[") != strings.Count(text, "]") {
+		if !strings.Contains(text, want) || !strings.Contains(text, "planning") || !strings.Contains(text, "50 %") || !strings.Contains(text, "4 / 8 results, 7 of 9 files") || strings.Count(text, "[") != strings.Count(text, "]") {
 			t.Errorf("drawn %q", text)
 		}
 	}
