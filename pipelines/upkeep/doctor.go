@@ -92,7 +92,7 @@ func (l *Checklist) Err() error {
 // Unreadable returns the checklist of a definition file that cannot be read, with err as its only
 // failed check: without a definition nothing else can be checked.
 func Unreadable(file string, err error, now time.Time) *Checklist {
-	c := failed("definition", "", err, "fix what the message names; `formetl validate "+definition.ShellWord(file)+"` checks a definition without the service")
+	c := failed("definition", "", err, "fix the path or the file, as the message says; `formetl validate DEFINITION` checks a definition without the service")
 	c.Detail = "nothing else was checked, because the definition is not valid: " + c.Detail
 	return &Checklist{Definition: file, At: now, Checks: []Check{c}}
 }

@@ -148,10 +148,14 @@ const again = "run the same command again"
 // command has read a later command resumes from; it is "" if the command has read nothing.
 func Hint(err error, command, resumable string) string {
 	code, hint := verdict(err)
+	wrong, ok := errors.AsType[*definition.Error](err)
 	if code == ExitConfig && strings.HasSuffix(command, " validate") {
 		return "" // the error's text says what to do
 	}
-	if wrong, ok := errors.AsType[*definition.Error](err); ok && wrong.Err == nil && code == ExitConfig { // the file can be read
+	if ok && errors.Is(wrong.Err, fs.ErrNotExist) {
+		hint = "run the command with the name of a file that is there"
+	}
+	if ok && wrong.Err == nil && code == ExitConfig { // the file can be read
 		hint = cmp.Or(hint, wrong.Cure, "fix this, then check it with `formetl validate "+definition.ShellWord(wrong.File)+"`")
 	}
 	hint = cmp.Or(hint, hintOf(code, command))
