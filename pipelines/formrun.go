@@ -371,8 +371,7 @@ func (f *formRun) reconcile(ctx context.Context, c *reconcile.Reconciler) (*reco
 			ours = now
 		}
 		if wrong := reconcile.Later(f.reader.Name, f.reader.Def.Source.Zone, newest, ours, theirs); wrong != nil {
-			f.drift(wrong.Text)
-			f.reader.Log.LogAttrs(ctx, slog.LevelWarn, wrong.Text, slog.String("hint", wrong.Cure))
+			f.drift(wrong.Text + "; " + wrong.Cure)
 		}
 	}
 	return c.Snapshot(ctx)

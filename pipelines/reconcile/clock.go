@@ -44,7 +44,7 @@ func ZoneIsWrong(form string, zone *time.Location, newest time.Time, by time.Dur
 		Code: 78,
 		Text: fmt.Sprintf("the time zone seems wrong: the newest change of form %s is dated %s, which is %s in the future in %s",
 			form, load.Wall(newest), plain.Lasting(by), zone),
-		Cure: "set source.timezone (export: --timezone) to the time zone in the account's settings; a run with --full then replaces what was written by the wrong one",
+		Cure: "set source.timezone to the time zone in the account's settings, and run once with --full, which replaces what was written by the wrong one; or export again with that --timezone",
 	}
 }
 
