@@ -48,7 +48,7 @@ func (f form) Notes() []string {
 	add(f.Several && !f.Watermark.IsZero(), "watermark: "+f.Watermark.String())
 	add(f.Error == "" && f.Rows+f.Rejected == 0, "nothing new: the service has no results to read in this range")
 	add(f.Error == "" || f.FormReport.Verified != nil, console.Verified(f.FormReport))
-	add(f.Continued != "", fmt.Sprintf("resumed from run %s, which had read %s to the end", f.Continued, plain.Plural(f.WindowsKept, "window")))
+	add(f.Continued != "", fmt.Sprintf("resumed from run %s, which had read %s of this run to the end", f.Continued, plain.Plural(f.WindowsKept, "window")))
 	resumable := console.Resumable("the next run", &pipelines.Report{Forms: []*pipelines.FormReport{f.FormReport}})
 	add(resumable != "", resumable)
 	for _, text := range console.Changed(f.ResultChanges) {
