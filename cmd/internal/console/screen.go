@@ -92,11 +92,12 @@ func (l *Log) Contact(c transport.Contact) {
 	case c.Reason != "":
 		verb := map[bool]string{true: "does not answer as it should", false: "does not answer"}[c.Answered]
 		reason, _, _ := strings.Cut(c.Reason, "; ")
-		why := reason[strings.LastIndex(reason, ": ")+1:]
+		why := strings.TrimSpace(reason[strings.LastIndex(reason, ": ")+1:])
 		s.update(func() {
-			if s.waits = fmt.Sprintf("%s %s (%s)", c.Host, verb, strings.TrimSpace(why)); c.Rest > 0 {
-				s.waits += "; trying for " + plain.Lasting(c.Rest) + " more"
+			if s.waits = c.Host + " " + verb; c.Rest > 0 {
+				s.waits += ", trying " + plain.Lasting(c.Rest) + " more"
 			}
+			s.waits += " (" + why + ")" // last, because a narrow terminal cuts the end
 		})
 	case c.Answered:
 		s.update(func() { s.waits, s.met = "", true })
