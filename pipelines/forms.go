@@ -123,7 +123,7 @@ func collisions(def *definition.Definition, forms []string, formats []load.Forma
 			if p[0].Path == p[1].Path {
 				what = fmt.Sprintf("forms %s and %s would both be written to %s", form, otherForm, p[0].Path)
 			}
-			clash[p[0].Form] = &definition.Fault{Code: 78, Text: what + "; exclude one of the forms, or write paths that differ by more than upper and lower case"}
+			clash[p[0].Form] = &definition.Fault{Code: 78, Text: what + "; exclude one of the forms, or give it a definition with other paths"}
 		}
 	})
 	return clash

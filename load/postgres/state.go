@@ -18,7 +18,7 @@ import (
 
 // Last returns the manifest that the last load left, and its version, as load.Table says.
 func (t *Table) Last(ctx context.Context) (m *load.Manifest, version string, err error) {
-	err = t.with(ctx, "read the manifest of", func(c *pgx.Conn) error {
+	err = t.with(ctx, "read what the last run left in", func(c *pgx.Conn) error {
 		if _, tables, err := t.ready(ctx, c); err != nil || !tables {
 			return err
 		}
@@ -242,7 +242,7 @@ func (t *Table) Letters(ctx context.Context, p load.Part) (lines []byte, err err
 
 // Amend replaces the table's manifest and leaves parts and rows.
 func (t *Table) Amend(ctx context.Context, m *load.Manifest, version string) error {
-	return t.with(ctx, "change the manifest of", func(c *pgx.Conn) error {
+	return t.with(ctx, "change what the last run left in", func(c *pgx.Conn) error {
 		tag, err := c.Exec(ctx, "UPDATE "+t.own("datasets")+" SET version = version + 1, watermark = $3, manifest = $4, changed_at = now() WHERE dataset = $1 AND version = $2::bigint",
 			t.dataset(), version, timeOf(m.Watermark), manifestText(m))
 		if err == nil && tag.RowsAffected() == 0 {

@@ -22,7 +22,7 @@ import (
 // writes at the same moment. The SDK repeats the request.
 const conflictCode = "ConditionalRequestConflict"
 
-const credentialsHint = "correct the credentials: formetl takes AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN if they are set, else the profile in ~/.aws (AWS_PROFILE), else the machine's role"
+const credentialsHint = "set or correct the credentials: formetl takes AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN if they are set, else the profile in ~/.aws (AWS_PROFILE), else the machine's role"
 
 // failure says what is at fault when a request failed, and what the user is told.
 type failure struct {

@@ -123,7 +123,7 @@ func (r *reader) expanded(v value, text string, values map[string]string, known 
 		case secret:
 			return match
 		case !slices.Contains(referenceKinds, kind):
-			return fail(suggest(kind, referenceKinds, "write ${env:…}, ${file:…} or ${var:…}")+"; if it is not a reference, write $${",
+			return fail(suggest(kind, referenceKinds, "write ${env:NAME}, ${file:PATH} or ${var:NAME} (given by --var NAME=VALUE)")+"; if it is not a reference, write $${",
 				"${%s:…} is not a kind of reference", kind)
 		case kind == "cmd":
 			return fail("write ${env:…}, ${file:…} or ${var:…} here", "${cmd:…} is for secrets only (api_key, hmac_key, dsn)")

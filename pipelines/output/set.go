@@ -152,16 +152,17 @@ func (s *Set) setAside(ctx context.Context, p *place, err error) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if p.err == nil {
+	first := p.err == nil
+	if first {
 		p.err, p.report.Error = err, err.Error()
-		if !errors.Is(err, syscall.EPIPE) { // EPIPE: standard output was closed by its reader
-			s.job.Log.LogAttrs(ctx, slog.LevelInfo, "an output failed; the run goes on if it has others", slog.String("path", p.Path), slog.String("error", brief(p.Path, err)))
-		}
 	}
-	if slices.ContainsFunc(s.outputs, func(out output) bool { return out.at().err == nil }) {
-		return nil
+	if !slices.ContainsFunc(s.outputs, func(out output) bool { return out.at().err == nil }) {
+		return s.failures()
 	}
-	return s.failures()
+	if first && !errors.Is(err, syscall.EPIPE) { // EPIPE: standard output was closed by its reader
+		s.job.Log.LogAttrs(ctx, slog.LevelInfo, "an output failed; the run goes on with the others", slog.String("path", p.Path), slog.String("error", brief(p.Path, err)))
+	}
+	return nil
 }
 
 // brief returns the cause for which an output failed, without the output's path and without

@@ -98,7 +98,7 @@ func TestErrorsAreToldOnce(t *testing.T) {
 		{"a form that is not there", "error 102", console.ExitNoInput, []string{"run", pipelineFile(t, dir, "gone", server.URL, "", "forms: [form1, gone]\n"+out)}},
 		{"a refused key", "error 100", console.ExitNoPermission, []string{"run", pipelineFile(t, dir, "refused", server.URL, "", "forms: [form1, orders]\n"+out)}},
 		{"an output that cannot be", "move it away, or choose another path", console.ExitCantCreate, []string{"run", pipelineFile(t, dir, "blocked", server.URL, "", "forms: [form1]\nload: [{path: 'afile/x.csv'}]")}},
-		{"parts that no manifest lists", "output failed", console.ExitCantCreate, []string{"run", pipelineFile(t, dir, "lost", server.URL, "", "forms: [form1]\nload: [{path: 'lost/', format: ndjson}]")}},
+		{"parts that no manifest lists", "no _manifest.json", console.ExitCantCreate, []string{"run", pipelineFile(t, dir, "lost", server.URL, "", "forms: [form1]\nload: [{path: 'lost/', format: ndjson}]")}},
 		{"a definition that is wrong", "nme", console.ExitConfig, []string{"run", write(t, dir, "bad.yaml", "version: 1\nname: bad\nnme: x\n")}},
 		{"a definition that is not there", "no such file", console.ExitConfig, []string{"run", filepath.Join(dir, "missing.yaml")}},
 		{"an export of no form", "HTTP status 404", console.ExitNoInput, append([]string{"export", "--form", "gone", "-o", filepath.Join(dir, "x.csv"), "--state", dir}, serviceArgs(server.URL)...)},

@@ -45,7 +45,7 @@ know that, and shows what is read if nothing changed.`,
 	f.Register(set)
 	set.BoolVar(&f.json, "json", false, "print the plan as JSON, with every window")
 	set.BoolVar(&f.offline, "offline", false, "send no request; numbers of results and requests, and the time, are then unknown")
-	set.BoolVar(&f.full, "full", false, "show the plan of a run with --full")
+	set.BoolVar(&f.full, "full", false, "show what a run with --full would read: everything, not only what is new")
 	return cmd
 }
 
