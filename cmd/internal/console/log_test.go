@@ -82,6 +82,32 @@ func TestLengthsOfTime(t *testing.T) {
 	}
 }
 
+// disk takes as many bytes as there is room.
+type disk struct {
+	bytes.Buffer
+	room int
+}
+
+func (d *disk) Write(p []byte) (int, error) {
+	n := min(d.room, len(p))
+	d.room -= n
+	d.Buffer.Write(p[:n])
+	return n, map[bool]error{true: io.ErrShortWrite}[n < len(p)]
+}
+
+// TestTornRecord: a record after one that a full disk cut is on a line of its own.
+func TestTornRecord(t *testing.T) {
+	out := disk{room: 20}
+	log := jsonLog(t, &out).Logger
+	log.Info("cut")
+	log.Info("lost")
+	out.room = 1000
+	log.Info("whole")
+	if lines := strings.Split(out.String(), "\n"); len(lines) != 3 || !json.Valid([]byte(lines[1])) {
+		t.Error(out.String())
+	}
+}
+
 // TestSpoken: at a terminal a record is a line for a person, without the run and what is zero.
 func TestSpoken(t *testing.T) {
 	var out bytes.Buffer

@@ -26,6 +26,7 @@ type screen struct {
 	met    bool        // the service has answered
 	closed bool        // no status line is shown any more
 	shown  []rune      // the status line as it is shown
+	torn   bool        // a full disk took the beginning of a line only
 }
 
 // Write implements io.Writer.
@@ -34,7 +35,15 @@ func (s *screen) Write(p []byte) (int, error) {
 	defer s.mu.Unlock()
 	defer s.refresh()
 	s.clear()
-	return s.Writer.Write(p)
+	line := p
+	if s.torn {
+		line = append([]byte("\n"), p...)
+	}
+	n, err := s.Writer.Write(line)
+	if n > 0 {
+		s.torn = n < len(line)
+	}
+	return min(n, len(p)), err
 }
 
 // update changes what is shown.
