@@ -17,7 +17,7 @@ const leastSpace = 100 << 20
 type disk struct {
 	path string // first of the output and state folders on the disk, which names it in the check
 	free int64  // bytes that this user may still write to the disk
-	need int64  // bytes that the next run stages on the disk, as many as the last one wrote
+	need int64  // bytes that the next run stages on the disk if no older result changed
 }
 
 // space adds a check for each local disk that compares its free space with what a run writes there.
@@ -60,7 +60,7 @@ func (e *examination) space(state *StateReport) {
 func judgeSpace(d disk) Check {
 	c := Check{Name: "disk", Of: d.path, State: OK, Detail: size(d.free) + " are free"}
 	if d.need > 0 {
-		c.Detail += fmt.Sprintf("; a run writes about %s there", size(d.need))
+		c.Detail += fmt.Sprintf("; the next run writes about %s there, more if older results changed", size(d.need))
 	}
 	switch {
 	case d.free < d.need || d.free == 0:

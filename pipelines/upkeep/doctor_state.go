@@ -144,5 +144,5 @@ func (e *examination) leftoversAt(at *OutputState) Check {
 	case at.Manifest != nil:
 		return found(OK, "", "run %s wrote %s there, and no run is under way", at.Manifest.RunID, plain.Plural(at.Manifest.Rows, "row"))
 	}
-	return found(OK, "", "no run is under way, and no run left anything behind")
+	return found(OK, "", "no run is writing there, and none left anything there")
 }
