@@ -1,7 +1,9 @@
 package pipelines_test
 
 import (
+	"bytes"
 	"errors"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -59,8 +61,10 @@ func TestPartsGone(t *testing.T) {
 		if plan, err := pipelines.MakePlan(t.Context(), r.daily(days()), r.o, true); err != nil || !strings.HasPrefix(plan.Forms[0].Warnings[0], "missing or damaged: 2 parts of ") {
 			t.Errorf("the plan is %+v, %v", plan.Forms[0], err)
 		}
-		if f := r.runBy(r.daily(days()), r.o).Forms[0]; f.Older != older {
-			t.Errorf("report %+v", f)
+		var log bytes.Buffer
+		r.o.Logger = slog.New(slog.NewTextHandler(&log, nil))
+		if f := r.runBy(r.daily(days()), r.o).Forms[0]; f.Older != older || strings.Count(log.String(), "uploaded file of it, is damaged or missing") != older {
+			t.Errorf("report %+v, log %s", f, &log)
 		}
 		for i, p := range r.checkDataset("days", pipelinestest.Truth(r.form, inJanuary)).Parts {
 			if again := p.Path != before[i].Path; again != (i < 2 || i == 2 && older == 0) {

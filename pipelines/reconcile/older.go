@@ -119,7 +119,12 @@ func (c *Reconciler) readStale(ctx context.Context) error {
 	if c.Changes != nil && c.Interval.Continues {
 		named = c.Changes.Named
 	}
-	return c.readConcerned(ctx, named, idsOf(named), c.staleBefore(ctx), "one of its results changed, unless a record above names another reason")
+	s := c.broken(ctx)
+	if err := c.readOlder(ctx, s.spans, "it, or an uploaded file of it, is damaged or missing"); err != nil {
+		return err
+	}
+	c.addUnknown(&s)
+	return c.readConcerned(ctx, named, idsOf(named), s, "one of its results changed, or may have changed")
 }
 
 // stale is what of the datasets has to be read again.
@@ -136,13 +141,12 @@ func (s *stale) add(p load.Part) {
 	}
 }
 
-// staleBefore returns what is stale whatever the service named: damaged parts, and those of results
-// whose uploaded files could not be fetched. If too much changed to know which parts are stale, it
-// returns all parts of which that is not known.
-func (c *Reconciler) staleBefore(ctx context.Context) (s stale) {
+// broken returns what is stale whatever the service named: damaged parts, and those of results
+// whose uploaded files could not be fetched.
+func (c *Reconciler) broken(ctx context.Context) (s stale) {
 	for _, d := range c.Parts.Datasets() {
 		for _, p := range d.Damaged {
-			c.Reader.Log.LogAttrs(ctx, slog.LevelWarn, "a part is damaged or missing; it is read from the service and written again, without results deleted there", slog.String("path", d.Path), slog.String("part", p.Path))
+			c.Reader.Log.LogAttrs(ctx, slog.LevelWarn, "a part is damaged or missing; it is read from the service and written again, without results that the service has deleted", slog.String("path", d.Path), slog.String("part", p.Path))
 			s.add(p)
 		}
 		if d.Manifest == nil {
@@ -155,8 +159,13 @@ func (c *Reconciler) staleBefore(ctx context.Context) (s stale) {
 			}
 		}
 	}
+	return s
+}
+
+// addUnknown adds all parts of which is not known whether they are stale, because too much changed.
+func (c *Reconciler) addUnknown(s *stale) {
 	if c.Changes == nil || !c.Changes.UndatedStale { // which AllStale implies
-		return s
+		return
 	}
 	for _, m := range wholeOf(c.Parts) {
 		_, kept := c.Replaced().Divide(m)
@@ -166,7 +175,6 @@ func (c *Reconciler) staleBefore(ctx context.Context) (s stale) {
 			}
 		}
 	}
-	return s
 }
 
 func windowOf(p load.Part) extract.Window { return extract.Window{From: p.From.Time, To: p.To.Time} }
