@@ -93,12 +93,13 @@ func (s *Set) Open(ctx context.Context) error {
 			out.at().tellOrphans()
 			continue
 		}
-		if all := s.setAside(ctx, out.at(), err); all != nil {
-			return all
-		}
 		// Without a RunID the holder has just begun and not written its name yet.
 		if held, ok := errors.AsType[*load.HeldError](err); ok && (held.Pipeline == s.job.Def.Name || held.RunID == "") {
+			out.at().err, out.at().report.Error = err, err.Error()
 			return Failed([]error{err})
+		}
+		if all := s.setAside(ctx, out.at(), err); all != nil {
+			return all
 		}
 	}
 	return s.collectColumns(ctx)
