@@ -103,7 +103,7 @@ func (p *FormPlan) makeTail(ctx context.Context, f *following) (err error) {
 // asked returns how many requests the run sends to ask what changed: feed is the most Get
 // Results requests if each list of changes has one page, and counts is how many count requests.
 func (f *following) asked(plan *extract.Plan) (feed, counts int64) {
-	asks := f.iv.Continues || reading.MayMiss(plan) || plan.Requests > 1
+	asks := f.form.Def.Extract.Incremental && len(f.manifests) > 0 || reading.MayMiss(plan) || plan.Requests > 1
 	if !asks || f.iv.Unbounded() || feedless(f.form) != "" || f.form.Uncounted() != "" && !reading.MayMiss(plan) {
 		return 0, 0
 	}
