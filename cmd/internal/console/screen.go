@@ -40,9 +40,7 @@ func (s *screen) Write(p []byte) (int, error) {
 		line = append([]byte("\n"), p...)
 	}
 	n, err := s.Writer.Write(line)
-	if n > 0 {
-		s.torn = n < len(line)
-	}
+	s.torn = n < len(line) && (n > 0 || s.torn)
 	return min(n, len(p)), err
 }
 
