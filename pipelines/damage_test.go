@@ -82,11 +82,13 @@ func TestUndatedPartGone(t *testing.T) {
 		d.Extract.Incremental = true
 		return d
 	}
+	var log bytes.Buffer
+	r.o.Logger = slog.New(slog.NewTextHandler(&log, nil))
 	r.asked(def())
 	parts := r.partsOf()
 	last := parts[len(parts)-1]
-	if !last.Undated {
-		t.Fatalf("the last part is %+v", last)
+	if !last.Undated || !strings.Contains(log.String(), "new or empty") {
+		t.Fatalf("the last part is %+v, the log %s", last, &log)
 	}
 	r.lose(last, false)
 	r.asked(def())

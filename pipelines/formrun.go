@@ -298,6 +298,11 @@ func (f *formRun) decide(ctx context.Context, asked reading.Interval, inherited 
 	if f.o.Full && d.Read.From.Before(d.Given.From) {
 		f.reader.Log.LogAttrs(ctx, slog.LevelInfo, "this run replaces the whole dataset, so it also reads the parts before `from` again", slog.String("range", d.Read.Dates()))
 	}
+	for _, out := range f.outputs.Datasets() {
+		if f.reader.Def.Extract.Incremental && !f.o.Full && !d.Continues && out.Manifest == nil {
+			f.reader.Log.LogAttrs(ctx, slog.LevelInfo, "this output is new or empty; it has no watermark to continue from", slog.String("path", out.Path))
+		}
+	}
 	tellTakenOver(inherited, d.Interval, f.o.Resume)
 	return d, f.follow(ctx, d)
 }
