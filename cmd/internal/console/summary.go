@@ -103,6 +103,13 @@ func Begun(f *pipelines.FormReport) bool {
 // mostChanges is how many changes of a form's columns are logged; the report has all.
 const mostChanges = 50
 
+// saidOf says what each kind of change is.
+var saidOf = map[schemas.ChangeKind]string{
+	schemas.ColumnAdded: "a new question or field has a column", schemas.ColumnRemoved: "a column's question or field is gone",
+	schemas.ColumnRenamed: "a column has another name", schemas.ColumnRelabelled: "a question has another label",
+	schemas.ColumnRetyped: "a question has another type, or several values",
+}
+
 // logChanges writes a record for each change of a form's columns, and one for all changes beyond
 // mostChanges.
 func logChanges(ctx context.Context, log *slog.Logger, changes []schemas.Change) {
@@ -111,11 +118,7 @@ func logChanges(ctx context.Context, log *slog.Logger, changes []schemas.Change)
 			log.LogAttrs(ctx, slog.LevelWarn, "the form has more changes than are logged; add --report FILE to see them all", slog.Int("changes", len(changes)))
 			return
 		}
-		what := map[schemas.ChangeKind]string{
-			schemas.ColumnAdded: "a new question or field has a column", schemas.ColumnRemoved: "a column's question or field is gone",
-			schemas.ColumnRenamed: "a column has another name", schemas.ColumnRelabelled: "a question has another label",
-			schemas.ColumnRetyped: "a question has another type, or several values",
-		}[c.Kind]
+		what := saidOf[c.Kind]
 		if c.Column == "" {
 			what = "a new question or field is not in the schema; unknown: ignore leaves it out, unknown: fail ends the run"
 		}
