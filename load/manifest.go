@@ -66,7 +66,7 @@ type Manifest struct {
 	Schema  []Column `json:"schema"`
 	// Ignored are the sources of the form's fields that have no column (unknown: ignore).
 	Ignored []string `json:"ignored,omitempty"`
-	// Files tells that a table of uploaded files stands beside a table of a database.
+	// Files tells that the run also wrote a list of the uploaded files.
 	Files    bool   `json:"files,omitempty"`
 	Parts    []Part `json:"parts"`
 	Rows     int64  `json:"rows"` // number of rows of all parts

@@ -149,7 +149,7 @@ func (v *validator) lists(i int, c Column) {
 	}
 	counted := c.From.Kind == FromItem && c.Type.Kind == String // for the codebook
 	if len(c.Choices) > 0 && c.ListAs != ListColumns && !counted && !v.schema.Apart(c) {
-		v.add(i, "choices", "choices have no effect without list_as: columns or other: column; add one of these, or remove choices")
+		v.add(i, "choices", "choices have no effect here: they are for questions (from: item:ID) of type string, for list_as: columns, and for other: column; remove them")
 	}
 	seen := map[string]bool{}
 	for _, choice := range c.Choices {

@@ -181,7 +181,7 @@ func (p *place) newManifest(columns []schemas.Column, windows []*reading.Window,
 	m := load.Manifest{
 		Format: p.format.Name, Pipeline: j.Def.Name, Form: j.Form, RunID: j.RunID, CreatedAt: j.Now(),
 		Range: load.Span(s.Interval.Read.From, s.Interval.Read.To), Schema: described, Ignored: seen.leftOut(before), Names: j.naming(), Source: j.source(), Profile: profileRule(p.out.Profile),
-		Rejected: rejectsOf(windows), Verified: s.Verified, Requests: j.Requests(),
+		Rejected: rejectsOf(windows), Verified: s.Verified, Requests: j.Requests(), Files: j.Def.Files != nil,
 	}
 	if own {
 		m.Range, m.Verified = load.Span(s.Interval.Asked.From, s.Interval.Asked.To), s.VerifiedOwn

@@ -62,19 +62,17 @@ func (s *Set) collectColumns(ctx context.Context) error {
 	return nil
 }
 
-// fillLists makes the run replace everything if rows of exploded lists are not there, or are those
-// of an earlier run than the results': it is not known of which results.
+// fillLists makes the run replace everything if rows of exploded lists are not there, or are left
+// from before runs without the list: it is not known of which results.
 func (s *Set) fillLists(ctx context.Context) {
 	replace := func(why, path string) {
 		s.job.Full = true
 		s.job.Log.LogAttrs(ctx, slog.LevelWarn, why+"; this run reads all results again and writes all outputs anew", slog.String("path", path))
 	}
 	for _, d := range s.datasets() {
-		inStep := func(of *dataset) bool {
-			return !of.out.Exploded() && of.manifest != nil && of.manifest.RunID == d.manifest.RunID
-		}
-		if d.out.Exploded() && d.manifest != nil && !slices.ContainsFunc(s.datasets(), inStep) {
-			replace("the last run wrote the results but not those of this list", d.Path)
+		beside := func(of *dataset) bool { return !of.out.Exploded() && hasList(of.manifest, d.out.Explode) }
+		if d.out.Exploded() && d.manifest != nil && !slices.ContainsFunc(s.datasets(), beside) {
+			replace("the results were last written without this list", d.Path)
 		}
 	}
 	for _, out := range s.live() {
@@ -85,6 +83,13 @@ func (s *Set) fillLists(ctx context.Context) {
 			replace("the new table of a list has to be filled", t.Path)
 		}
 	}
+}
+
+// hasList tells whether the run that wrote a manifest also wrote the list, whose elements or files
+// are rows of their own.
+func hasList(m *load.Manifest, list schemas.Source) bool {
+	written := func(c load.Column) bool { return c.Explode && c.From == list.String() }
+	return m != nil && (list.Kind == schemas.FromFile && m.Files || slices.ContainsFunc(m.Schema, written))
 }
 
 // resumesColumns tells whether this run starts with the columns that a file

@@ -96,7 +96,7 @@ func (s *Set) Open(ctx context.Context) error {
 		// Without a RunID the holder has just begun and not written its name yet.
 		if held, ok := errors.AsType[*load.HeldError](err); ok && (held.Pipeline == s.job.Def.Name || held.RunID == "") {
 			out.at().err, out.at().report.Error = err, err.Error()
-			return Failed([]error{err})
+			return s.failures()
 		}
 		if all := s.setAside(ctx, out.at(), err); all != nil {
 			return all

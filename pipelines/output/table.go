@@ -78,13 +78,8 @@ func (o *table) explodes() bool {
 	if o.job.Def.Files != nil && !o.manifest.Files {
 		return true
 	}
-	if o.job.Def.Schema == nil {
-		return false
-	}
-	return slices.ContainsFunc(o.job.Def.Schema.Columns, func(now schemas.Column) bool {
-		wrote := func(was load.Column) bool { return was.Explode && was.From == now.From.String() }
-		return now.Explode && !slices.ContainsFunc(o.manifest.Schema, wrote)
-	})
+	lacks := func(c schemas.Column) bool { return c.Explode && !hasList(o.manifest, c.From) }
+	return o.job.Def.Schema != nil && slices.ContainsFunc(o.job.Def.Schema.Columns, lacks)
 }
 
 // fit returns the error with which the load would fail, as far as the columns are known before
@@ -196,7 +191,6 @@ func (o *table) stage(ctx context.Context, s *reconcile.Snapshot) error {
 	}
 	l.Replaced = idset.Union(sets...)
 	l.Manifest = o.wholeManifest(columns, kept, fresh)
-	l.Manifest.Files = o.job.Def.Files != nil
 	o.describe(&l, stats.Seen)
 	o.load, o.staging = l, o.report
 	o.staging.holds(&l.Manifest)

@@ -54,15 +54,19 @@ func helpCommand(p *process) *cobra.Command {
 				return is.Help()
 			}
 			asked, names := strings.Join(args, " "), []string(nil)
-			for _, t := range all {
-				if names = append(names, t.name); strings.Contains(strings.ToLower(t.about), strings.ToLower(asked)) {
-					return console.Usagef("no topic or command %q; did you mean %s?", asked, t.name)
-				}
-			}
 			for _, c := range root.Commands() {
 				names = append(names, c.Name())
 			}
-			return console.Usagef("no topic or command %q%s", asked, plain.Hint(asked, names))
+			for _, t := range all {
+				names = append(names, t.name)
+			}
+			hint := plain.Hint(asked, names)
+			about := func(t topic) bool { return strings.Contains(strings.ToLower(t.about), strings.ToLower(asked)) }
+			begins := func(name string) bool { return strings.HasPrefix(name, asked) } // forms for form, which many topics are about
+			if at := slices.IndexFunc(all, about); at >= 0 && !slices.ContainsFunc(names, begins) {
+				hint = "; did you mean " + all[at].name + "?"
+			}
+			return console.Usagef("no topic or command %q%s", asked, hint)
 		},
 	}
 }

@@ -142,7 +142,9 @@ func (s *initSession) begin() error {
 			return err
 		}
 	}
-	s.splitAddress()
+	if m := formAddress.FindStringSubmatch(a.baseURL); m != nil && slices.Contains([]string{"", m[2]}, s.proposed().account) {
+		s.splitAddress() // with another account the path is the service's own
+	}
 	if s.in == nil {
 		if s.pasted != "" && len(a.forms) == 0 {
 			a.forms = []string{s.pasted}
@@ -422,7 +424,7 @@ func (s *initSession) check() error {
 	o.Command = nil                        // a command that prints the API key may take long
 	_, err := s.parse(o)
 	if a := s.answers; err == nil && (a.partition != "" || a.kind == datasetKind) && len(a.paths) > 0 && !a.writesTable() && !slices.ContainsFunc(a.paths, isDataset) {
-		err = console.Usagef("--partition: this names single files, and a dataset is a folder; end a path with a slash, such as lake/{form}/")
+		err = console.Usagef("--partition: the paths name single files, and a dataset is a folder; end a path with a slash, such as lake/{form}/")
 	}
 	return err
 }

@@ -299,7 +299,7 @@ func Changed(c *pipelines.ChangesReport) (parts []string) {
 	case c.Method == load.MethodChanges && c.Changed > 0:
 		parts = append(parts, plain.Plural(c.Changed, "result")+" changed since the last run")
 	case c.Reason != "":
-		parts = append(parts, "only the days before the watermark (lookback) were read again, so later changes to older results were not noticed: "+c.Reason)
+		parts = append(parts, "the service's list of changes was not used: "+c.Reason)
 	}
 	return parts
 }
