@@ -198,7 +198,7 @@ func (p *place) changed(what, was, is, why string) error {
 	return &definition.Fault{
 		Code: 78,
 		Text: fmt.Sprintf("%s: this output is left as it is, because %s was %s and is %s now%s", p.Path, what, was, is, why),
-		Cure: fmt.Sprintf("undo the change, or give the output a new path, or run `%s` (for each form named in such an error): it reads everything again and replaces the outputs, which then lack results that the service has deleted", p.job.Def.Command("run", "--full")),
+		Cure: fmt.Sprintf("undo the change, or give the output a new path, or run `%s` (the same for other forms with this error): it reads everything again and replaces the outputs, which then lack results that the service has deleted", p.job.Def.Command("run", "--full")),
 	}
 }
 
