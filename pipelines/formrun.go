@@ -37,11 +37,11 @@ func runForm(ctx context.Context, def *definition.Definition, o Options, client 
 			f = f.again(ctx, "the run begins again, and reads up to the newest result", err)
 			f.beyond = late.Beyond
 		case noFeed != nil && f.noFeed == nil:
-			instead := "leaves changes to older results to a later run that can use it"
+			what := "the service's list of changes cannot be used; the run begins again without it"
 			if noFeed.Sorts {
-				instead = "reads all parts again"
+				what += ", and reads all parts again"
 			}
-			f = f.again(ctx, "the service's list of changes cannot be used; the run begins again without it, and "+instead, err)
+			f = f.again(ctx, what, err)
 			f.noFeed = noFeed
 		case f.reader.Countless == "" && why != "":
 			f.reader.Countless = why

@@ -69,9 +69,10 @@ func (s *Set) fillLists(ctx context.Context) {
 		s.job.Full = true
 		s.job.Log.LogAttrs(ctx, slog.LevelWarn, why+"; this run reads all results again and writes all outputs anew", slog.String("path", path))
 	}
+	results := slices.DeleteFunc(s.datasets(), func(d *dataset) bool { return d.out.Exploded() })
 	for _, d := range s.datasets() {
-		beside := func(of *dataset) bool { return !of.out.Exploded() && hasList(of.manifest, d.out.Explode) }
-		if d.out.Exploded() && d.manifest != nil && !slices.ContainsFunc(s.datasets(), beside) {
+		beside := func(of *dataset) bool { return hasList(of.manifest, d.out.Explode) }
+		if d.out.Exploded() && d.manifest != nil && len(results) > 0 && !slices.ContainsFunc(results, beside) {
 			replace("the results were last written without this list", d.Path)
 		}
 	}

@@ -141,7 +141,7 @@ func (v *verifier) table(ctx context.Context, out definition.Output, path string
 			mend = byNoRun
 		}
 		text := misfit.Error()
-		if table, ok := errors.AsType[*load.Error](misfit); ok && mend == byNoRun {
+		if table, ok := errors.AsType[*load.Error](misfit); ok && mend == byNoRun && table.Remedy != "" {
 			text += ": " + table.Remedy
 		}
 		o.about(mend, "%s", text)
