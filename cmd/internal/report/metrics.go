@@ -60,7 +60,7 @@ func families() []family {
 		{"formetl_nulled_values", "Values that did not fit their column and became null in the last run.", form},
 		{"formetl_windows", "Windows of time in the last run.", form},
 		{"formetl_windows_read_again", "Windows that the last run read again because results changed while it was reading.", form},
-		{"formetl_older_windows", "Windows of older parts that the last run read again because the date of one of their results changed.", form},
+		{"formetl_older_windows", "Windows of older parts that the last run read again because a result in them changed, or may have changed.", form},
 		{"formetl_drift_changes", "Changes of the form that the last run found.", form},
 		{"formetl_output_rows", "Rows of the output; of a dataset, of all its parts.", output},
 		{"formetl_output_bytes", "Bytes of the output's data objects.", output},
