@@ -60,8 +60,11 @@ func Range(r load.Range) string {
 // were rejected. If the parts are of several runs, it is more than the range of the manifest's own run.
 func Covered(m *load.Manifest) string {
 	covered, undated := m.Covers()
+	if !covered.To.IsZero() && m.Watermark.After(covered.To.Time) {
+		covered.To = m.Watermark // nothing newer came since the last part
+	}
 	text := Range(covered)
-	if undated {
+	if undated || covered.From.IsZero() && m.Watermark.IsZero() && len(m.Parts) == 1 { // a file of all results
 		text += " and those without a date"
 	}
 	if m.Rejected > 0 {

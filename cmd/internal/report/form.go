@@ -55,7 +55,7 @@ func (f form) Notes() []string {
 		add(true, text)
 	}
 	add(f.Reread > 0, plain.Plural(f.Reread, "window")+" read again because results changed or moved")
-	add(f.Older > 0, plain.Plural(f.Older, "window")+" of older parts read again")
+	add(f.Older > 0, plain.Plural(f.Older, "window")+" of older parts read again, not shown in the time line")
 	add(console.UndatedApart(f.FormReport), plain.Plural(f.Undated, "result")+" without a date")
 	add(f.Replaced > 0, plain.Plural(f.Replaced, "invalid character")+" replaced by �")
 	return list
