@@ -49,7 +49,7 @@ func (s *shapes) fit(identifier string) (schemas.Type, string) {
 		return schemas.Type{Kind: schemas.Date}, all + "dates YYYY-MM-DD"
 	case s.times:
 		if s.skipped > 0 {
-			return text, fmt.Sprintf("%stimes YYYY-MM-DD HH:MM:SS, but %d of them lie in an hour that the account's time zone skips; check the zone", all, s.skipped)
+			return text, fmt.Sprintf("%stimes YYYY-MM-DD HH:MM:SS, but the account's time zone skips the hour of %d of them; check the zone", all, s.skipped)
 		}
 		return schemas.Type{Kind: schemas.Timestamp}, all + "times YYYY-MM-DD HH:MM:SS"
 	case s.numbers.ints + s.numbers.padded:
@@ -136,7 +136,7 @@ func (s *shapes) wallTimes() (t schemas.Type, why string, formats []string) {
 		}
 		return text, why, nil
 	case s.skipped > 0:
-		return text, fmt.Sprintf("times, but %d of %d lie in an hour that the account's time zone skips; check the zone", s.skipped, s.values), nil
+		return text, fmt.Sprintf("times, but the account's time zone skips the hour of %d of %d; check the zone", s.skipped, s.values), nil
 	case s.values == 0:
 		return instant, "a time because of its id; no values yet", nil
 	}

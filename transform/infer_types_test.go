@@ -86,7 +86,7 @@ func TestLearnedTypes(t *testing.T) {
 		"dates":                   {"Day", "", []string{"2026-01-01", "2024-02-29", "1800-01-01", "9999-12-31", "0001-01-01"}, "date", "dates YYYY-MM-DD"},
 		"no such day":             {"Day", "", []string{"2026-01-01", "2024-02-29", "2025-02-29", "2026-01-05", "2026-01-06"}, "string", "4 of 5"},
 		"times":                   {"When", "", many("2026-01-01 00:00:%02d", 0, 5), "timestamp", "times YYYY-MM-DD HH:MM:SS"},
-		"a time that is skipped":  {"When", "", append(many("2026-01-01 00:00:%02d", 0, 5), "2026-03-08 02:30:00"), "string", "1 of them lie in an hour"},
+		"a time that is skipped":  {"When", "", append(many("2026-01-01 00:00:%02d", 0, 5), "2026-03-08 02:30:00"), "string", "skips the hour of 1 of them"},
 		"american":                {"When", "", many("12/%d/2025", 11, 5), "string", `format: "M/D/YYYY"`},
 		"american, short":         {"When", "", many("1/%d/2025", 9, 8), "string", `format: "M/D/YYYY"`},
 		"european":                {"When", "", many("%d.12.2025", 11, 5), "string", `format: "D.M.YYYY"`},

@@ -83,7 +83,7 @@ func (f FormSeen) column(c schemas.Column, was *load.Column, added bool, gone fu
 	case gone(c.From, label, was == nil):
 		note(schemas.Change{Kind: schemas.ColumnRemoved, Was: c.Type.String(), Label: label, Breaking: true})
 	}
-	if now != "" && label != "" && now != label {
+	if was != nil && now != "" && label != "" && now != label {
 		note(schemas.Change{Kind: schemas.ColumnRelabelled, Was: label, Is: now})
 	}
 	if was != nil && was.Name != c.Name {

@@ -116,7 +116,7 @@ func (f form) PlanNotes() string {
 		notes = append(notes, fmt.Sprintf("At most %s a minute are allowed, so the planned requests take about %s.", plain.Plural(b.PerMinute, "request"), time.Duration(*b.Minutes*float64(time.Minute)).Round(time.Second)))
 	}
 	if b := p.Budget; b.DayShare != nil {
-		notes = append(notes, fmt.Sprintf("They are %.1f %% of the %s that are allowed in 24 hours.", 100**b.DayShare, plain.Plural(b.PerDay, "request")))
+		notes = append(notes, fmt.Sprintf("The planned requests are %.1f %% of the %s that are allowed in 24 hours.", 100**b.DayShare, plain.Plural(b.PerDay, "request")))
 	}
 	return strings.Join(notes, " ")
 }

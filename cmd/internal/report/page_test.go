@@ -120,7 +120,7 @@ func TestPlanNotes(t *testing.T) {
 	f.Requests.Retries = 3
 	f.Planned.AtMost, f.Planned.Budget = true, pipelines.Budget{PerMinute: 60, Minutes: &minutes, PerDay: 1200, DayShare: &share}
 	const want = "The planned results are the most that can come: the service counts all results, not only those of the search or view. " +
-		"Retries, which this table does not count: 3. At most 60 requests a minute are allowed, so the planned requests take about 2m30s. They are 12.5 % of the 1,200 requests that are allowed in 24 hours."
+		"Retries, which this table does not count: 3. At most 60 requests a minute are allowed, so the planned requests take about 2m30s. The planned requests are 12.5 % of the 1,200 requests that are allowed in 24 hours."
 	if got := f.PlanNotes(); got != want {
 		t.Errorf("%q\nwant %q", got, want)
 	}
