@@ -259,7 +259,7 @@ func (c *Reconciler) askFor(ctx context.Context, missing idset.Set) (again bool,
 	inside := idsOf(found)
 	c.explained = c.explained.Union(missing).Without(inside)
 	c.Reader.Log.LogAttrs(ctx, slog.LevelInfo, "results had left the dates where they were read; those not found again were deleted or left the range",
-		slog.Int("results", missing.Len()), slog.Int("extracted", len(found)))
+		slog.Int("results", missing.Len()), slog.Int("found_again", len(found)))
 	outside := missing.Without(inside)
 	c.outside = c.outside.Union(outside)
 	if err := c.keepLater(ctx, outside.Without(after)); err != nil {
