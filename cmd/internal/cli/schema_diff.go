@@ -100,7 +100,7 @@ func schemaDiff(ctx context.Context, p *process, set *pflag.FlagSet, files []str
 		}
 		return &definition.Fault{
 			Code: console.ExitData, Text: fmt.Sprintf("%d of %s would break later runs, or programs that read the outputs", breaking, plain.Plural(changes, "change")),
-			Cure: "if the change is a mistake, undo it; if it is meant, let the schema say it, and give the output another path, or run `" + def.Command("run", "--full") + "`, which replaces it (results that the service has deleted are then gone)",
+			Cure: "if the change is a mistake, undo it; if it is meant and the schema says it, give the output another path, or run `" + def.Command("run", "--full") + "`, which replaces it (results that the service has deleted are then gone)",
 		}
 	}
 	return nil

@@ -119,8 +119,10 @@ func logChanges(ctx context.Context, log *slog.Logger, changes []schemas.Change)
 			return
 		}
 		what := saidOf[c.Kind]
-		if c.Column == "" {
-			what = "a new question or field is not in the schema; unknown: ignore leaves it out, unknown: fail ends the run"
+		if c.Column == "" && c.Breaking {
+			what = "a new question or field is not in the schema, and unknown: fail ends the run"
+		} else if c.Column == "" {
+			what = "a new question or field is left out, as the schema does not list it"
 		}
 		attrs := []slog.Attr{slog.String("change", string(c.Kind)), slog.String("from", c.From), slog.Bool("breaking", c.Breaking)}
 		for _, a := range []slog.Attr{
