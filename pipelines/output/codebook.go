@@ -183,7 +183,7 @@ func (c *bookColumn) choose(seen map[string]int64, others []string, many bool) {
 	if c.PII != "" {
 		return
 	}
-	values := slices.AppendSeq(slices.Clone(others), maps.Keys(seen))
+	values := slices.Concat(slices.Collect(maps.Keys(seen)), others)
 	slices.Sort(values)
 	values = once(slices.Concat(c.known, values))
 	c.Choices, c.ManyChoices = nil, many || len(values) > transform.MostChoices

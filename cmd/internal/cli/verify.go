@@ -80,11 +80,12 @@ func verifyText(r *upkeep.Verification) string {
 	var b strings.Builder
 	for _, o := range r.Outputs {
 		state := "ok"
-		if n := len(o.Problems); n > 0 {
-			state = plain.Plural(n, "problem")
-		} else if !o.Sound {
+		switch {
+		case len(o.Problems) > 0:
+			state = plain.Plural(len(o.Problems), "problem")
+		case !o.Sound:
 			state = "see the error message"
-		} else if o.Manifest == nil {
+		case o.Manifest == nil:
 			state = "see the note"
 		}
 		content := "nothing was checked"

@@ -64,7 +64,7 @@ func Covered(m *load.Manifest) string {
 		covered.To = m.Watermark // nothing newer came since the last part
 	}
 	text := Range(covered)
-	if undated || covered.From.IsZero() && m.Watermark.IsZero() && len(m.Parts) == 1 { // a file of all results
+	if undated {
 		text += " and those without a date"
 	}
 	if m.Rejected > 0 {
